@@ -1,0 +1,9 @@
+//! `sift` answers one question: are the addresses in these alerts known-bad?
+//!
+//! Data takes one way through the rooms of this crate, and never flows back:
+//!
+//! ```text
+//! files, stdin -> input -> extract -> plan -> enrich -> output -> stdout / file
+//! ```
+//!
+

@@ -1,0 +1,3 @@
+//! The `sift` command: everything it does is in the library.
+
+fn main() {}
