@@ -6,4 +6,6 @@
 //! files, stdin -> input -> extract -> plan -> enrich -> output -> stdout / file
 //! ```
 //!
+//! - [`input`] opens files, standard input, gzip and zstd, and gives lines.
 
+pub mod input;
