@@ -7,5 +7,7 @@
 //! ```
 //!
 //! - [`input`] opens files, standard input, gzip and zstd, and gives lines.
+//! - [`extract`] turns lines into a set of unique addresses, each with what was seen of it.
 
+pub mod extract;
 pub mod input;
