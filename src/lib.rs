@@ -8,6 +8,8 @@
 //!
 //! - [`input`] opens files, standard input, gzip and zstd, and gives lines.
 //! - [`extract`] turns lines into a set of unique addresses, each with what was seen of it.
+//! - [`provider`] stands beside the way: what a threat-intelligence service is, as a file.
 
 pub mod extract;
 pub mod input;
+pub mod provider;

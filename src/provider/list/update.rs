@@ -1,0 +1,100 @@
+//! Whether a download may take the place of the list in force.
+
+use super::{Entries, ListDefinition};
+
+/// A share of unreadable entries from which on a download is not the list: 1 in 20.
+const MAX_BAD_SHARE: usize = 20;
+/// A list of at least this many entries does not shrink below half overnight; in a shorter one every entry counts a lot.
+const STEADY_ENTRIES: usize = 100;
+const MAX_SHRINK: usize = 2;
+
+/// Why a download is not taken.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Refused {
+    /// A page, or JSON of another shape.
+    #[error("{list}: the download is no list but a page or another document")]
+    Other {
+        /// The list.
+        list: String,
+    },
+    /// No entry, where the list is never empty.
+    #[error("{list}: the download holds no entry")]
+    Empty {
+        /// The list.
+        list: String,
+    },
+    /// Too much that is no address.
+    #[error("{list}: {bad} of {all} entries are no addresses, first `{text}` in line {line}")]
+    Bad {
+        /// The list.
+        list: String,
+        /// How many.
+        bad: usize,
+        /// Of how many.
+        all: usize,
+        /// Counted from 1.
+        line: usize,
+        /// As written, shortened.
+        text: String,
+    },
+    /// The list itself says how many entries it has.
+    #[error("{list}: the download holds {now} entries and says that they are {promised}")]
+    Cut {
+        /// The list.
+        list: String,
+        /// In the download.
+        now: usize,
+        /// By its own words.
+        promised: usize,
+    },
+    /// Far fewer entries than before: a cut download, or a broken source.
+    #[error("{list}: the download holds {now} entries after {before}")]
+    Shrunk {
+        /// The list.
+        list: String,
+        /// In the download.
+        now: usize,
+        /// In the list in force.
+        before: usize,
+    },
+}
+
+impl Refused {
+    /// The same without the list's name, where that stands before it already.
+    #[must_use]
+    pub fn why(&self) -> String {
+        let text = self.to_string();
+        text.split_once(": ").map_or(text.clone(), |(_, why)| why.to_owned())
+    }
+}
+
+/// Whether a download is taken; `before` is the number of entries in force, if there is a list in force.
+///
+/// # Errors
+/// What speaks against it. The list in force then stays.
+pub fn accept(list: &ListDefinition, entries: &Entries, before: Option<usize>) -> Result<(), Refused> {
+    let name = || list.name.clone();
+    if entries.is_other {
+        return Err(Refused::Other { list: name() });
+    }
+    let (now, all) = (entries.len(), entries.len() + entries.bad);
+    if let Some(first) = &entries.first_bad
+        && entries.bad * MAX_BAD_SHARE > all
+    {
+        let (line, text) = (first.line, first.text.clone());
+        return Err(Refused::Bad { list: name(), bad: entries.bad, all, line, text });
+    }
+    if now == 0 && !list.may_be_empty {
+        return Err(Refused::Empty { list: name() });
+    }
+    if let Some(promised) = entries.promised.filter(|promised| *promised != all) {
+        return Err(Refused::Cut { list: name(), now: all, promised });
+    }
+    match before {
+        Some(before) if before >= STEADY_ENTRIES && now * MAX_SHRINK < before => {
+            Err(Refused::Shrunk { list: name(), now, before })
+        }
+        _ => Ok(()),
+    }
+}
