@@ -8,10 +8,12 @@
 //!
 //! - [`input`] opens files, standard input, gzip and zstd, and gives lines.
 //! - [`extract`] turns lines into a set of unique addresses, each with what was seen of it.
+//! - [`plan`] drops what must not be asked and ranks the rest, worst first.
 //! - [`provider`] stands beside the way: what a threat-intelligence service is, as a file.
 //! - [`simulate`] is a loopback server that speaks the providers' wire formats; it shares no code with the asking side.
 
 pub mod extract;
 pub mod input;
+pub mod plan;
 pub mod provider;
 pub mod simulate;
