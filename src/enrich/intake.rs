@@ -1,0 +1,228 @@
+//! From the ranked order, or the cascade, to the next request of a lane: one address, or a batch of them.
+//!
+//! A lane whose provider has a bulk form fills batches up to their size. A partial one leaves when nothing more can come,
+//! when the cascade has brought nothing more for [`LINGER`], or, where the horizon holds the lane back, when the slowest
+//! lane has come to the batch's first address: no record waits for a batch to fill.
+
+use super::batch::Batch;
+use super::questions::{Place, Questions};
+use super::source::{Feed, Horizon, WINDOW};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::rc::Rc;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// How long a partial batch waits for what the cascade may still bring: a blink for a person, and many answers of the
+/// lanes before it.
+const LINGER: Duration = Duration::from_millis(50);
+
+/// Where look-ups come from.
+#[derive(Debug)]
+pub(super) enum Source {
+    /// The ranked order, from `next` on.
+    Ranked { next: Place },
+    /// The cascade.
+    Fed(Rc<Feed>),
+}
+
+/// A batch that waits for its next attempt, soonest first.
+#[derive(Debug)]
+struct Waiting {
+    due: Instant,
+    batch: Batch,
+}
+
+impl Ord for Waiting {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (self.due, self.batch.rank()).cmp(&(other.due, other.batch.rank()))
+    }
+}
+
+impl PartialOrd for Waiting {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Waiting {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Waiting {}
+
+/// What a lane has before it. Driven by its lane alone.
+#[derive(Debug)]
+pub(super) struct Intake {
+    lane: usize,
+    source: Source,
+    waiting: BinaryHeap<Reverse<Waiting>>,
+    /// Taken from the source and not yet sent, in ranked order; never more than a batch.
+    filling: Vec<Place>,
+    /// When the last of them came.
+    filled: Option<Instant>,
+    /// Most addresses of one request.
+    size: usize,
+    questions: Rc<Questions>,
+    horizon: Rc<Horizon>,
+    /// When it is too late to wait for a fuller batch.
+    last_call: Option<Instant>,
+}
+
+impl Intake {
+    /// `size`: most addresses of one request, bounded here by how far lanes may be apart.
+    pub(super) fn new(
+        lane: usize,
+        source: Source,
+        size: usize,
+        questions: Rc<Questions>,
+        horizon: Rc<Horizon>,
+        last_call: Option<Instant>,
+    ) -> Self {
+        Self {
+            lane,
+            source,
+            waiting: BinaryHeap::new(),
+            filling: Vec::new(),
+            filled: None,
+            size: size.clamp(1, WINDOW as usize),
+            questions,
+            horizon,
+            last_call,
+        }
+    }
+
+    /// The next batch that may leave, of at most `room` addresses: one that waited its time first, then the next of the
+    /// source.
+    pub(super) fn next(&mut self, now: Instant, room: usize) -> Option<Batch> {
+        let most = self.size.min(room.max(1));
+        if self.waiting.peek().is_some_and(|Reverse(next)| next.due <= now) {
+            let mut batch = self.waiting.pop().map(|Reverse(next)| next.batch)?;
+            if let Some(rest) = batch.split_off(most) {
+                self.again(rest, now);
+            }
+            return Some(batch);
+        }
+        if self.size == 1 && self.filling.is_empty() {
+            return self.pull().map(Batch::one);
+        }
+        while self.filling.len() < most
+            && let Some(place) = self.pull()
+        {
+            self.filling.push(place);
+            self.filled = Some(now);
+        }
+        if self.filling.is_empty() || !(self.filling.len() >= most || self.is_time(now)) {
+            return None;
+        }
+        let rest = self.filling.split_off(most.min(self.filling.len()));
+        Some(Batch::of(std::mem::replace(&mut self.filling, rest)))
+    }
+
+    /// The next address of the source that this lane is asked about.
+    fn pull(&mut self) -> Option<Place> {
+        match &mut self.source {
+            Source::Fed(feed) => feed.pop(),
+            Source::Ranked { next } => {
+                let end = self.questions.len().min(self.horizon.end());
+                while *next < end {
+                    let place = *next;
+                    *next += 1;
+                    if self.questions.asks(self.lane, place) {
+                        return Some(place);
+                    }
+                }
+                None
+            }
+        }
+    }
+
+    /// Whether a partial batch leaves now.
+    fn is_time(&self, now: Instant) -> bool {
+        if self.has_no_source() || self.last_call.is_some_and(|last| last <= now) {
+            return true;
+        }
+        match &self.source {
+            Source::Fed(_) => self.filled.is_none_or(|filled| filled + LINGER <= now),
+            Source::Ranked { .. } => self
+                .filling
+                .first()
+                .is_some_and(|&first| self.horizon.end() > first.saturating_add(WINDOW - 1)),
+        }
+    }
+
+    /// Whether the source will give nothing more.
+    fn has_no_source(&self) -> bool {
+        match &self.source {
+            Source::Ranked { next } => *next >= self.questions.len(),
+            Source::Fed(feed) => feed.is_finished() && feed.is_empty(),
+        }
+    }
+
+    /// Whether anything is left to send, now or later.
+    pub(super) fn has_more(&self) -> bool {
+        !(self.waiting.is_empty() && self.filling.is_empty() && self.has_no_source())
+    }
+
+    /// When something that is here already may leave; `None` where that depends on what comes in.
+    pub(super) fn due(&self) -> Option<Instant> {
+        let waiting = self.waiting.peek().map(|Reverse(next)| next.due);
+        let partial = match &self.source {
+            _ if self.filling.is_empty() => None,
+            Source::Fed(_) => self.filled.map(|filled| filled + LINGER),
+            Source::Ranked { .. } => self.last_call,
+        };
+        [waiting, partial].into_iter().flatten().min()
+    }
+
+    /// To be tried again, not before `due`.
+    pub(super) fn again(&mut self, batch: Batch, due: Instant) {
+        self.waiting.push(Reverse(Waiting { due, batch }));
+    }
+
+    /// In two halves, at once: an odd address out is found in as many steps as the batch's size has binary digits.
+    pub(super) fn halves(&mut self, mut batch: Batch, due: Instant) {
+        let half = batch.len().div_ceil(2);
+        if let Some(rest) = batch.split_off(half) {
+            self.again(rest, due);
+        }
+        self.again(batch, due);
+    }
+
+    /// From here on one address at a time.
+    pub(super) fn single_out(&mut self) {
+        self.size = 1;
+    }
+
+    /// All that was taken from the source and waits: it is given up.
+    pub(super) fn drain(&mut self) -> Vec<Batch> {
+        let filling = std::mem::take(&mut self.filling).into_iter().map(Batch::one);
+        let waiting = std::mem::take(&mut self.waiting).into_iter().map(|Reverse(waiting)| waiting.batch);
+        filling.chain(waiting).collect()
+    }
+
+    /// From which place of the ranked order on nothing was taken.
+    pub(super) fn untaken(&self) -> Place {
+        match &self.source {
+            Source::Ranked { next } => *next,
+            Source::Fed(_) => 0,
+        }
+    }
+
+    /// Ends when the source may have more.
+    pub(super) fn changed(&self) -> impl Future<Output = ()> + use<> {
+        let (feed, horizon) = match &self.source {
+            Source::Fed(feed) => (Some(Rc::clone(feed)), None),
+            Source::Ranked { .. } => (None, Some(Rc::clone(&self.horizon))),
+        };
+        async move {
+            match (feed, horizon) {
+                (Some(feed), _) => feed.changed().await,
+                (None, Some(horizon)) => horizon.moved().await,
+                (None, None) => std::future::pending().await,
+            }
+        }
+    }
+}

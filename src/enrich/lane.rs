@@ -1,0 +1,506 @@
+//! A lane: one provider's look-ups, asked within its limits.
+//!
+//! The loop below is the only place of the crate that waits for a provider. One turn of it:
+//!
+//! 1. settle what has landed ([`settle`](super::settle));
+//! 2. see what the next look-up has to wait for, in this order: something to ask, the breaker, a provider slot, the
+//!    hold-off, the allowance;
+//! 3. take the run's permit, then a token of the pace, and send; a token that is not due gives the permit back at once.
+//!
+//! A permit is held for the exchange alone, never across a wait. Whatever can never be sent is failed at once: the lane
+//! closes ([`Closing`]), and everything left in it gets the same word and the same `retry_at`.
+
+use super::assemble::Event;
+use super::batch::Batch;
+use super::board::Board;
+use super::breaker::{Breaker, BreakerSettings, Gate};
+use super::clock::RunClock;
+use super::flight::{Asked, Flying, Landed, fly};
+use super::intake::{Intake, Source};
+use super::limit::allowance::{Admission, Allowance, Spent, next_reset};
+use super::limit::holdoff::HoldOff;
+use super::limit::pace::Pace;
+use super::outcome::{ErrorBody, Outcome};
+use super::questions::{Place, Questions};
+use super::retry::budget::RetryBudget;
+use super::source::Horizon;
+use super::stats::LaneStats;
+use super::stop::{Stop, StopSignal};
+use crate::provider::{Counts, Dialect, ErrorType, Quota};
+use rand::rngs::SmallRng;
+use secrecy::SecretString;
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::task::{Id, JoinSet};
+use tokio::time::Instant;
+
+/// How long what is in flight may still take after a stop (DESIGN.md §3, Signals).
+const GRACE: Duration = Duration::from_secs(5);
+
+/// One lane's limits, from the definition and the configuration.
+#[derive(Debug, Clone)]
+pub struct LaneSettings {
+    /// Requests in flight at once to this provider.
+    pub slots: usize,
+    /// Windows up to an hour: paced.
+    pub rates: Vec<Quota>,
+    /// Sends that may leave at once; 1 spaces them evenly.
+    pub burst: u32,
+    /// Longer windows: counted.
+    pub quotas: Vec<Quota>,
+    /// For one exchange, from the connection to the last byte.
+    pub timeout: Duration,
+    /// For one look-up, from its first attempt: retries and the provider's waits included, our own pace not.
+    pub deadline: Duration,
+    /// Retries of one look-up.
+    pub retries: u32,
+    /// Retries over first attempts, 0 to 1.
+    pub retry_budget: f64,
+    /// When to stop asking a provider that fails.
+    pub breaker: BreakerSettings,
+}
+
+/// What all lanes of a run share.
+#[derive(Debug, Clone)]
+pub(super) struct Shared {
+    pub(super) questions: Rc<Questions>,
+    pub(super) permits: Arc<Semaphore>,
+    pub(super) horizon: Rc<Horizon>,
+    pub(super) events: mpsc::Sender<Event>,
+    pub(super) clock: RunClock,
+    pub(super) stop: StopSignal,
+    /// When the run's own time is over.
+    pub(super) run_end: Option<Instant>,
+    pub(super) run_limit: Duration,
+    pub(super) board: Board,
+}
+
+/// Why a lane ends before its work is done; everything left in it fails with this.
+#[derive(Debug, Clone)]
+pub(super) struct Closing(pub(super) ErrorBody);
+
+/// What a lane does next.
+#[derive(Debug)]
+enum Step {
+    Send(Batch),
+    /// Until the instant, if there is one, or until something lands or comes in.
+    Wait(Option<Instant>),
+    Close(Closing),
+    Finished,
+}
+
+/// One provider's look-ups. Owned and driven by one future; no other writes to it.
+pub(super) struct Lane {
+    pub(super) number: usize,
+    pub(super) shared: Shared,
+    pub(super) settings: LaneSettings,
+    pub(super) key: Option<SecretString>,
+    flying: Arc<Flying>,
+    pub(super) intake: Intake,
+    flights: JoinSet<Landed>,
+    aloft: HashMap<Id, Batch>,
+    pace: Pace,
+    /// Whether each address of a batch counts as a look-up of its own.
+    counts_each: bool,
+    pub(super) hold: HoldOff,
+    pub(super) allowance: Allowance,
+    pub(super) breaker: Breaker,
+    pub(super) retry_budget: RetryBudget,
+    pub(super) rng: SmallRng,
+    /// Our own pace or a short window that runs low: not before.
+    pub(super) not_before: Option<Instant>,
+    pub(super) closing: Option<Closing>,
+    /// The provider has answered in this run, be it with a no.
+    pub(super) has_answered: bool,
+    /// The first failure since it last did.
+    pub(super) failing_since: Option<Instant>,
+    pub(super) stats: LaneStats,
+    /// No reply has come yet. A provider that counts a long window in its headers is asked once, alone, before the lane
+    /// opens: it may have nothing left.
+    pub(super) is_scouting: bool,
+    /// Batches in a row that the provider did not take, whatever was in them.
+    pub(super) untaken_batches: u32,
+}
+
+impl Lane {
+    pub(super) fn new(
+        shared: Shared,
+        settings: LaneSettings,
+        key: Option<SecretString>,
+        flying: Flying,
+        source: Source,
+        rng: SmallRng,
+        name: &str,
+    ) -> Self {
+        let definition = shared.questions.definitions.get(flying.lane).cloned();
+        let host = definition.as_ref().map_or("", |definition| definition.host());
+        let bulk = definition.as_ref().and_then(|definition| definition.bulk.as_ref());
+        let size = bulk.map_or(1, |bulk| bulk.size.get());
+        let counts_each = bulk.is_some_and(|bulk| bulk.counts == Counts::Each);
+        let each = if counts_each { size } else { 1 };
+        let slots = u32::try_from(settings.slots).unwrap_or(u32::MAX);
+        let intake = Intake::new(
+            flying.lane,
+            source,
+            size as usize,
+            Rc::clone(&shared.questions),
+            Rc::clone(&shared.horizon),
+            shared.run_end.map(|end| end.checked_sub(settings.timeout).unwrap_or(end)),
+        );
+        Self {
+            number: flying.lane,
+            key,
+            intake,
+            flights: JoinSet::new(),
+            aloft: HashMap::new(),
+            pace: Pace::keeping(&settings.rates, settings.burst, each > 1),
+            counts_each,
+            hold: HoldOff::default(),
+            allowance: Allowance::new(&settings.quotas, slots.saturating_mul(each)),
+            breaker: Breaker::new(settings.breaker),
+            retry_budget: RetryBudget::new(settings.retry_budget),
+            rng,
+            not_before: None,
+            closing: None,
+            has_answered: false,
+            failing_since: None,
+            stats: LaneStats::new(name, host),
+            is_scouting: flying.dialect == Dialect::Abuseipdb,
+            untaken_batches: 0,
+            flying: Arc::new(flying),
+            settings,
+            shared,
+        }
+    }
+
+    /// Asks until nothing is left to ask, or the lane closes. Every look-up that was due here has its outcome then.
+    pub(super) async fn run(mut self) -> LaneStats {
+        loop {
+            while let Some(landed) = self.flights.try_join_next_with_id() {
+                self.settle_landed(landed).await;
+            }
+            let now = Instant::now();
+            match self.next_step(now) {
+                Step::Send(batch) => self.launch(batch).await,
+                Step::Wait(until) => self.wait(until).await,
+                Step::Close(closing) => {
+                    self.close(closing).await;
+                    break;
+                }
+                Step::Finished => break,
+            }
+        }
+        self.stats.remaining = self.allowance.remaining();
+        self.stats.breaker = self.breaker.word();
+        self.show_end();
+        self.stats
+    }
+
+    fn next_step(&mut self, now: Instant) -> Step {
+        if let Some(closing) = self.reason_to_close(now) {
+            return Step::Close(closing);
+        }
+        if let Err(step) = self.gate(now) {
+            return step;
+        }
+        let room = self.room(now);
+        match self.intake.next(now, room) {
+            Some(batch) => Step::Send(batch),
+            None if self.intake.has_more() => Step::Wait(self.intake.due()),
+            None if self.flights.is_empty() => Step::Finished,
+            None => Step::Wait(None),
+        }
+    }
+
+    /// What stands before any look-up of this lane.
+    fn gate(&mut self, now: Instant) -> Result<(), Step> {
+        let gate = self.breaker.gate(now);
+        if let Gate::Open(until) = gate {
+            return Err(if self.intake.has_more() { Step::Wait(Some(until)) } else { self.idle() });
+        }
+        let goes_alone = self.is_scouting || self.hold.is_unproven() || gate == Gate::Probe;
+        let in_flight = self.flights.len();
+        if in_flight >= self.settings.slots || (goes_alone && in_flight > 0) {
+            return Err(Step::Wait(None));
+        }
+        if let Err(due) = self.pace.room(now) {
+            self.not_before = Some(self.not_before.map_or(due, |earlier| earlier.max(due)));
+        }
+        let due = self.hold.until(now).max(self.not_before.filter(|&due| due > now));
+        if due.is_some() && self.intake.has_more() {
+            return Err(Step::Wait(due));
+        }
+        match self.allowance.admit(in_flight) {
+            Admission::Go => Ok(()),
+            Admission::AwaitReplies => Err(Step::Wait(None)),
+            Admission::Spent(spent) if self.intake.has_more() => Err(self.used_up(spent, now)),
+            Admission::Spent(_) => Err(self.idle()),
+        }
+    }
+
+    fn idle(&self) -> Step {
+        if self.flights.is_empty() && !self.intake.has_more() { Step::Finished } else { Step::Wait(None) }
+    }
+
+    fn reason_to_close(&mut self, now: Instant) -> Option<Closing> {
+        if let Some(closing) = self.closing.take() {
+            return Some(closing);
+        }
+        let stopped = self.shared.stop.get();
+        if stopped != Stop::No {
+            return Some(Closing(ErrorBody::new(
+                ErrorType::Cancelled,
+                "the run was stopped before this look-up's turn",
+            )));
+        }
+        let end = self.shared.run_end?;
+        // A turn that would come only after the end is no turn: what is left is told so now.
+        let resumes = self.hold.until(now).max(self.not_before).unwrap_or(now);
+        (end <= resumes.max(now) && (end <= now || self.flights.is_empty())).then(|| {
+            let limit = super::transport::seconds(self.shared.run_limit);
+            Closing(ErrorBody::new(
+                ErrorType::Deadline,
+                format!("the run's {limit} were over before this look-up's turn"),
+            ))
+        })
+    }
+
+    /// Closes the lane, unless the window starts anew within a look-up's deadline.
+    fn used_up(&mut self, spent: Spent, now: Instant) -> Step {
+        let waits = |at: &Instant| {
+            *at <= now + self.settings.deadline && self.shared.run_end.is_none_or(|end| *at < end)
+        };
+        if let Some(at) = spent.reset.filter(waits) {
+            self.allowance.begin_anew();
+            self.not_before = Some(at);
+            return Step::Wait(Some(at));
+        }
+        let window = spent.window.word();
+        let at = spent.reset.map_or_else(
+            || next_reset(spent.window, self.shared.clock.wall(now)),
+            |at| self.shared.clock.wall(at),
+        );
+        let error =
+            ErrorBody::new(ErrorType::QuotaExhausted, format!("not asked: the {window}'s quota is used up"));
+        Step::Close(Closing(self.until(error, at)))
+    }
+
+    /// The error with its `retry_at`.
+    pub(super) fn until(&self, error: ErrorBody, at: jiff::Timestamp) -> ErrorBody {
+        let wait = Duration::try_from(at.duration_since(self.shared.clock.wall_now())).unwrap_or_default();
+        error.retry(at, wait)
+    }
+
+    /// How many addresses the next request may hold, by what is left of the windows in which each counts.
+    fn room(&mut self, now: Instant) -> usize {
+        if !self.counts_each {
+            return usize::MAX;
+        }
+        let paced = self.pace.room(now).map_or(1, |room| room as usize);
+        let left =
+            self.allowance.room().map_or(usize::MAX, |left| usize::try_from(left).unwrap_or(usize::MAX));
+        paced.min(left)
+    }
+
+    /// What a request costs of the provider's quotas, in look-ups.
+    fn cost(&self, batch: &Batch) -> u32 {
+        if self.counts_each { u32::try_from(batch.len()).unwrap_or(u32::MAX) } else { 1 }
+    }
+
+    /// Takes the permit and a token, and sends; or puts the batch back.
+    async fn launch(&mut self, mut batch: Batch) {
+        let Some(permit) = self.permit().await else { return self.put_back(batch) };
+        if let Err(due) = self.pace.take(self.cost(&batch)) {
+            self.not_before = Some(due);
+            drop(permit);
+            return self.put_back(batch);
+        }
+        let now = Instant::now();
+        let Some(limit) = self.time_left(&batch, now) else {
+            drop(permit);
+            let error = ErrorBody::new(
+                ErrorType::Deadline,
+                "the look-up's time was over before it could be tried again",
+            );
+            return self.fail(&batch, error).await;
+        };
+        let questions = &self.shared.questions;
+        let Some(definition) = questions.definitions.get(self.number) else { return };
+        let asked = Asked::about(batch.places().iter().filter_map(|&place| questions.ip(place)).collect());
+        let prepared = match questions.transport.prepare(asked.ips(), definition, self.key.as_ref()) {
+            Ok(prepared) => prepared,
+            Err(lost) => {
+                drop(permit);
+                return self.fail(&batch, ErrorBody::new(lost.error, lost.message)).await;
+            }
+        };
+        batch.attempts += 1;
+        if batch.attempts == 1 {
+            batch.first = Some(now);
+            self.retry_budget.deposit();
+            self.stats.sent += batch.len() as u64;
+        } else {
+            self.stats.retries += 1;
+        }
+        self.stats.requests += 1;
+        self.allowance.sent(u64::from(self.cost(&batch)));
+        self.breaker.sent();
+        let wall = self.shared.clock.wall(now);
+        let flight = self.flights.spawn(fly(Arc::clone(&self.flying), asked, prepared, limit, wall, permit));
+        self.aloft.insert(flight.id(), batch);
+    }
+
+    /// The run's permit; none if something else came first.
+    async fn permit(&mut self) -> Option<OwnedSemaphorePermit> {
+        if let Ok(permit) = Arc::clone(&self.shared.permits).try_acquire_owned() {
+            return Some(permit);
+        }
+        let permits = Arc::clone(&self.shared.permits);
+        let end = self.shared.run_end;
+        tokio::select! {
+            biased;
+            permit = permits.acquire_owned() => permit.ok(),
+            Some(landed) = self.flights.join_next_with_id() => {
+                self.settle_landed(landed).await;
+                None
+            }
+            _ = self.shared.stop.called() => None,
+            () = at(end) => None,
+        }
+    }
+
+    /// The attempt's own limit, cut to what the look-up and the run have left.
+    fn time_left(&self, batch: &Batch, now: Instant) -> Option<Duration> {
+        let lookup_end = batch.first.map(|first| first + self.settings.deadline);
+        let end = [lookup_end, self.shared.run_end].into_iter().flatten().min();
+        let left = end.map_or(self.settings.timeout, |end| end.saturating_duration_since(now));
+        (!left.is_zero()).then(|| left.min(self.settings.timeout))
+    }
+
+    /// Back to where it is taken from next.
+    fn put_back(&mut self, batch: Batch) {
+        self.intake.again(batch, Instant::now());
+    }
+
+    async fn wait(&mut self, until: Option<Instant>) {
+        self.show(until);
+        let began = Instant::now();
+        let was_idle = self.flights.is_empty() && until.is_some();
+        let (end, mut stop) = (self.shared.run_end, self.shared.stop.clone());
+        let stopped = stop.get() != Stop::No;
+        let changed = self.intake.changed();
+        tokio::select! {
+            biased;
+            Some(landed) = self.flights.join_next_with_id() => self.settle_landed(landed).await,
+            () = at(until) => {}
+            _ = stop.called(), if !stopped => {}
+            () = at(end), if end.is_some_and(|end| end > began) => {}
+            () = changed => {}
+        }
+        if was_idle {
+            self.stats.waited += began.elapsed();
+        }
+    }
+
+    async fn settle_landed(&mut self, landed: Result<(Id, Landed), tokio::task::JoinError>) {
+        match landed {
+            Ok((id, landed)) => {
+                if let Some(batch) = self.aloft.remove(&id) {
+                    self.settle(batch, landed).await;
+                }
+            }
+            Err(lost) => {
+                if let Some(batch) = self.aloft.remove(&lost.id()) {
+                    let error = if lost.is_cancelled() {
+                        ErrorBody::new(
+                            ErrorType::Cancelled,
+                            "the run was stopped before the provider answered",
+                        )
+                    } else {
+                        ErrorBody::new(ErrorType::Internal, "a bug ended this look-up; please report it")
+                    };
+                    self.fail(&batch, error).await;
+                }
+            }
+        }
+    }
+
+    /// Fails what is left, at once; what is in flight may still answer.
+    async fn close(&mut self, closing: Closing) {
+        let Closing(error) = closing;
+        self.stats.closed = Some(error.error);
+        self.stats.retry_at = error.retry_at;
+        self.show_end();
+        tracing::info!(provider = %self.stats.provider, reason = error.error.as_str(), "lane closed: {}", error.message);
+        self.fail_waiting(&error).await;
+        let from = self.intake.untaken();
+        self.tell(Event::Closed { lane: self.number, from, error: error.clone() }).await;
+        self.drain(&error).await;
+    }
+
+    /// Settles what is in flight; after a stop for [`GRACE`] at the most.
+    async fn drain(&mut self, error: &ErrorBody) {
+        let mut give_up = None;
+        while !self.flights.is_empty() {
+            let mut stop = self.shared.stop.clone();
+            if stop.get() != Stop::No {
+                give_up = give_up.or(Some(Instant::now() + GRACE));
+            }
+            tokio::select! {
+                biased;
+                Some(landed) = self.flights.join_next_with_id() => self.settle_landed(landed).await,
+                _ = stop.called(), if give_up.is_none() => {}
+                () = at(give_up) => self.flights.abort_all(),
+            }
+            // Nothing is tried again in a lane that is closed.
+            self.fail_waiting(error).await;
+        }
+    }
+
+    /// Fails what waits for another attempt. What was asked is told for what it met, unless we ended it ourselves.
+    async fn fail_waiting(&mut self, error: &ErrorBody) {
+        let is_ours = matches!(error.error, ErrorType::Cancelled | ErrorType::Deadline);
+        for mut batch in self.intake.drain() {
+            let met = batch.last.take().filter(|_| !is_ours);
+            self.fail(&batch, met.unwrap_or_else(|| error.clone())).await;
+        }
+    }
+
+    /// The same error for each address of the batch.
+    pub(super) async fn fail(&mut self, batch: &Batch, error: ErrorBody) {
+        for &place in batch.places() {
+            self.fail_one(place, batch, error.clone()).await;
+        }
+    }
+
+    pub(super) async fn fail_one(&mut self, place: Place, batch: &Batch, error: ErrorBody) {
+        *self.stats.errors.entry(error.error).or_default() += 1;
+        let latency = batch.first.map(|first| first.elapsed()).unwrap_or_default();
+        self.finish(place, Outcome::Failed { error, attempts: batch.attempts, latency }).await;
+    }
+
+    pub(super) async fn finish(&mut self, place: Place, outcome: Outcome) {
+        self.tell(Event::Outcome { lane: self.number, place, outcome }).await;
+    }
+
+    /// What the requests on their way cost of the provider's quotas, in look-ups.
+    pub(super) fn cost_aloft(&self) -> u64 {
+        self.aloft.values().map(|batch| u64::from(self.cost(batch))).sum()
+    }
+
+    async fn tell(&mut self, event: Event) {
+        // The assembler outlives the lanes; if it is gone the run is over and nobody wants to know.
+        let _ = self.shared.events.send(event).await;
+    }
+}
+
+/// Ends at the instant; never, if there is none.
+async fn at(instant: Option<Instant>) {
+    match instant {
+        Some(instant) => tokio::time::sleep_until(instant).await,
+        None => std::future::pending().await,
+    }
+}

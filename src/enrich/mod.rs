@@ -1,0 +1,202 @@
+//! Asks the providers, each in its own lane, and brings their outcomes together.
+//!
+//! - [`lane`]: one provider's look-ups within its limits; the one loop that waits. [`intake`] says what it asks next, one
+//!   address or a [`batch`], and [`settle`] what an exchange means.
+//! - [`limit`], [`retry`], [`breaker`]: the decisions, pure.
+//! - [`transport`]: one request, out and back; the one place from which anything leaves the host.
+//! - [`assemble`]: outcomes into finished addresses, and the cascade.
+//!
+//! There is no task per address: a lane holds a cursor into the ranked order, and what is in flight.
+
+mod assemble;
+mod batch;
+mod board;
+mod breaker;
+mod clock;
+mod download;
+mod flight;
+mod intake;
+mod lane;
+pub mod limit;
+pub mod outcome;
+mod questions;
+mod reach;
+mod redact;
+pub mod retry;
+mod settle;
+mod source;
+pub mod stats;
+pub mod stop;
+pub mod transport;
+
+pub use assemble::Finished;
+pub use board::{Board, LaneNow, Wait};
+pub use breaker::BreakerSettings;
+pub use clock::RunClock;
+pub use download::{Downloaded, NotDownloaded, Validators};
+pub use lane::LaneSettings;
+pub use limit::pace::spacing;
+pub use questions::MOST_LANES;
+pub use reach::Reached;
+pub use stats::LaneStats;
+pub use stop::{Stop, StopSignal, Stopper};
+pub use transport::{Transport, TransportError, TransportSettings};
+
+use crate::extract::Indicators;
+use crate::plan::Local;
+use crate::provider::{Definition, Filters, Role};
+use assemble::{Assembler, LaneMeta};
+use flight::Flying;
+use intake::Source;
+use lane::{Lane, Shared};
+use questions::Questions;
+use rand::SeedableRng as _;
+use rand::rngs::SmallRng;
+use secrecy::SecretString;
+use source::{Feed, Horizon};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{Semaphore, mpsc};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+/// Events that wait for the assembler. It never waits for a lane, so this only evens out bursts.
+const EVENTS: usize = 256;
+
+/// When a provider is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Ask {
+    /// About every address.
+    #[default]
+    Always,
+    /// About those that the providers asked first did not clear.
+    Suspicious,
+}
+
+/// One provider of a run.
+#[derive(Debug, Clone)]
+pub struct LaneSpec {
+    /// What it is.
+    pub definition: Arc<Definition>,
+    /// Its key, where it takes one.
+    pub key: Option<SecretString>,
+    /// When it is asked.
+    pub ask: Ask,
+    /// Its limits.
+    pub settings: LaneSettings,
+}
+
+/// A run: who is asked, about what, within which bounds.
+#[derive(Debug)]
+pub struct Run {
+    /// The providers, at most [`MOST_LANES`].
+    pub lanes: Vec<LaneSpec>,
+    /// Their filters, in the same order.
+    pub filters: Arc<Filters>,
+    /// The addresses.
+    pub indicators: Arc<Indicators>,
+    /// Those that are asked about, worst first.
+    pub order: Vec<u32>,
+    /// What answers on this machine, beside the providers.
+    pub local: Arc<Local>,
+    /// The client.
+    pub transport: Transport,
+    /// Requests in flight at once, over all lanes.
+    pub concurrency: usize,
+    /// For the whole run, from now.
+    pub max_time: Option<Duration>,
+    /// Wall time.
+    pub clock: RunClock,
+    /// What ends it early.
+    pub stop: StopSignal,
+    /// Of the jitter.
+    pub seed: u64,
+    /// Where the lanes show what they do; an empty one where nobody looks.
+    pub board: Board,
+    /// Whether outcomes keep the providers' replies as they came (`--raw`).
+    pub keep_raw: bool,
+}
+
+/// Asks. Every address of `order` comes out of `out` exactly once, as soon as it is finished, whatever happens; the
+/// returned counts are in the order of the lanes.
+///
+/// Must run on a current-thread runtime: the lanes share state without locks.
+pub async fn run(run: Run, out: mpsc::Sender<Finished>) -> Vec<LaneStats> {
+    let run_end = run.max_time.map(|limit| Instant::now() + limit);
+    let horizon = Rc::new(Horizon::default());
+    let (events, inbox) = mpsc::channel(EVENTS);
+    let questions = Rc::new(Questions {
+        indicators: run.indicators,
+        order: run.order,
+        definitions: run.lanes.iter().map(|lane| Arc::clone(&lane.definition)).collect(),
+        local: run.local,
+        transport: run.transport.clone(),
+    });
+    let shared = Shared {
+        questions: Rc::clone(&questions),
+        permits: Arc::new(Semaphore::new(run.concurrency.max(1))),
+        horizon: Rc::clone(&horizon),
+        events,
+        clock: run.clock,
+        stop: run.stop,
+        run_end,
+        run_limit: run.max_time.unwrap_or_default(),
+        board: run.board,
+    };
+    // With nobody to go first there is no cascade.
+    let cascades = |lane: &LaneSpec| lane.ask == Ask::Suspicious && lane.definition.role == Role::Reputation;
+    let has_first = run.lanes.iter().any(|lane| lane.definition.role == Role::Reputation && !cascades(lane));
+    let mut metas = Vec::with_capacity(run.lanes.len());
+    let mut lanes = Vec::with_capacity(run.lanes.len());
+    for (number, spec) in run.lanes.into_iter().enumerate() {
+        let feed = (has_first && spec.ask == Ask::Suspicious).then(|| Rc::new(Feed::default()));
+        let name: Arc<str> = spec.definition.name.as_str().into();
+        metas.push(LaneMeta {
+            name: Arc::clone(&name),
+            role: spec.definition.role,
+            feed: feed.clone(),
+            closed: None,
+            unasked: 0,
+        });
+        let flying = Flying {
+            transport: run.transport.clone(),
+            filters: Arc::clone(&run.filters),
+            lane: number,
+            dialect: spec.definition.limits.dialect,
+            keep_raw: run.keep_raw,
+        };
+        let source = feed.map_or(Source::Ranked { next: 0 }, Source::Fed);
+        let rng = SmallRng::seed_from_u64(run.seed.wrapping_add(number as u64));
+        lanes.push(Lane::new(shared.clone(), spec.settings, spec.key, flying, source, rng, &name));
+    }
+    drop(shared);
+    let assembler = Assembler::new(questions, metas, horizon, out);
+    drive(lanes, assembler.run(inbox)).await
+}
+
+/// Drives the lanes and the assembler side by side until all are done.
+async fn drive(lanes: Vec<Lane>, assembler: impl Future<Output = Vec<u64>>) -> Vec<LaneStats> {
+    let local = tokio::task::LocalSet::new();
+    let mut running = JoinSet::new();
+    for (number, lane) in lanes.into_iter().enumerate() {
+        running.spawn_local_on(async move { (number, lane.run().await) }, &local);
+    }
+    let collect = async {
+        let mut stats = Vec::new();
+        while let Some(lane) = running.join_next().await {
+            stats.extend(lane.ok());
+        }
+        stats
+    };
+    let (mut stats, unasked) = local.run_until(async { tokio::join!(collect, assembler) }).await;
+    stats.sort_by_key(|(number, _): &(usize, LaneStats)| *number);
+    let with_unasked = |(number, stats): (usize, LaneStats)| LaneStats {
+        unasked: unasked.get(number).copied().unwrap_or_default(),
+        ..stats
+    };
+    stats.into_iter().map(with_unasked).collect()
+}
+
+#[cfg(test)]
+mod tests;
