@@ -10,12 +10,14 @@
 //! - [`extract`] turns lines into a set of unique addresses, each with what was seen of it.
 //! - [`plan`] drops what must not be asked and ranks the rest, worst first.
 //! - [`enrich`] asks every provider in its own lane, within its limits.
+//! - [`output`] joins the providers' answers into one record per address and writes it.
 //! - [`provider`] stands beside the way: what a threat-intelligence service is, as a file.
 //! - [`simulate`] is a loopback server that speaks the providers' wire formats; it shares no code with the asking side.
 
 pub mod enrich;
 pub mod extract;
 pub mod input;
+pub mod output;
 pub mod plan;
 pub mod provider;
 pub mod simulate;
