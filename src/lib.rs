@@ -12,8 +12,10 @@
 //! - [`enrich`] asks every provider in its own lane, within its limits.
 //! - [`output`] joins the providers' answers into one record per address and writes it.
 //! - [`provider`] stands beside the way: what a threat-intelligence service is, as a file.
+//! - [`config`] gives every setting its value, and says where the value came from.
 //! - [`simulate`] is a loopback server that speaks the providers' wire formats; it shares no code with the asking side.
 
+pub mod config;
 pub mod enrich;
 pub mod extract;
 pub mod input;
