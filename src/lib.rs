@@ -15,6 +15,7 @@
 //! - [`config`] gives every setting its value, and says where the value came from.
 //! - [`simulate`] is a loopback server that speaks the providers' wire formats; it shares no code with the asking side.
 
+pub mod cli;
 pub mod config;
 pub mod enrich;
 pub mod extract;

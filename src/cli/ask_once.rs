@@ -1,0 +1,114 @@
+//! One look-up at each provider, over the same way as every other: `credentials check` and `doctor --ask`.
+
+use super::exit::Exit;
+use super::keyring::Keyring;
+use super::lookups::transport_settings;
+use super::providers_of_run::{lanes, nobody};
+use super::report::CliError;
+use super::settings::Settings;
+use crate::enrich::outcome::{ErrorBody, Outcome};
+use crate::enrich::{self, LaneSpec, Run, RunClock, Transport, stop};
+use crate::extract::{self, InputFormat};
+use crate::input::Input;
+use crate::plan::{Guard, Local, plan};
+use crate::provider::{Filters, Sandbox, Thresholds};
+use jiff::Timestamp;
+use std::io::Cursor;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+use tokio::sync::mpsc;
+
+/// Quad9's resolver: public, and nobody's secret. Every provider takes IPv4.
+const ADDRESS: &str = "9.9.9.9";
+
+/// What one provider said.
+#[derive(Debug)]
+pub(super) struct Told {
+    pub(super) provider: String,
+    pub(super) outcome: Result<Duration, ErrorBody>,
+}
+
+/// Asks those of `names`, or all that would be asked.
+///
+/// # Errors
+/// As for a run: nobody to ask, an unknown name, a client that cannot be built.
+pub(super) async fn ask(
+    settings: &Settings,
+    keys: &Keyring,
+    names: &[String],
+) -> Result<Vec<Told>, CliError> {
+    let config = &settings.loaded.config;
+    let lanes: Vec<LaneSpec> =
+        lanes(&settings.table, config, keys, names, None)?.into_iter().map(once).collect();
+    if lanes.is_empty() {
+        return Err(nobody(&settings.table, config));
+    }
+    let definitions: Vec<_> = lanes.iter().map(|lane| Arc::clone(&lane.definition)).collect();
+    let options = extract::Options { format: InputFormat::List, ..extract::Options::default() };
+    let read =
+        extract::extract_reader(&Input::Stdin, Cursor::new(ADDRESS), &options, &AtomicBool::new(false))?;
+    let indicators = Arc::new(read.indicators);
+    let guard = Guard::default();
+    let order = plan(&indicators, &definitions, &guard, &Local::default(), None).order;
+    let thresholds =
+        Thresholds { malicious: config.verdict.malicious, suspicious: config.verdict.suspicious };
+    let filters =
+        Filters::new(&definitions, Sandbox::this_program(), thresholds).map_err(CliError::Definitions)?;
+    let transport = Transport::new(&transport_settings(config, &settings.env, &definitions), guard)?;
+    // Nobody calls a stop; a signal ends the process.
+    let (stopper, stop) = stop::channel();
+    let (out, mut finished) = mpsc::channel(1);
+    let run = Run {
+        concurrency: lanes.len(),
+        lanes,
+        filters: Arc::new(filters),
+        indicators,
+        order,
+        local: Arc::new(Local::default()),
+        transport,
+        max_time: None,
+        clock: RunClock::starting_at(Timestamp::now()),
+        stop,
+        seed: rand::random(),
+        board: enrich::Board::default(),
+        keep_raw: false,
+    };
+    let (_, parts) = tokio::join!(enrich::run(run, out), async {
+        let mut parts = Vec::new();
+        while let Some(one) = finished.recv().await {
+            parts.extend(one.parts);
+        }
+        parts
+    });
+    drop(stopper);
+    let mut told: Vec<Told> = parts
+        .into_iter()
+        .map(|part| Told {
+            provider: part.provider.to_string(),
+            outcome: match part.outcome {
+                Outcome::Answered { latency, .. } => Ok(latency),
+                Outcome::Failed { error, .. } => Err(error),
+            },
+        })
+        .collect();
+    told.sort_by(|a, b| a.provider.cmp(&b.provider));
+    Ok(told)
+}
+
+/// The lane for one attempt: who wants to know whether something works does not want it tried again.
+fn once(mut lane: LaneSpec) -> LaneSpec {
+    lane.ask = enrich::Ask::Always;
+    lane.settings.retries = 0;
+    lane.settings.deadline = lane.settings.deadline.min(lane.settings.timeout);
+    lane
+}
+
+/// 0 if all answered, 4 if none did, else 3.
+pub(super) fn exit(told: &[Told]) -> Exit {
+    match told.iter().filter(|told| told.outcome.is_ok()).count() {
+        answered if answered == told.len() => Exit::Ok,
+        0 => Exit::Unanswered,
+        _ => Exit::Partial,
+    }
+}

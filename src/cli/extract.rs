@@ -1,0 +1,136 @@
+//! `sift extract`.
+
+use super::args::{Extract, ExtractSort, Global};
+use super::enrich::{inputs, not_an_input, options};
+use super::exit::Exit;
+use super::flags::Flags;
+use super::lookups::warn_of;
+use super::report::CliError;
+use super::settings::Settings;
+use super::voice;
+use crate::extract::{self, Extraction, Indicators, Scope, append_ip};
+use crate::output::{OutputError, record::RECORD_VERSION, write_whole_with};
+use crate::plan::rank::rank;
+use jiff::Timestamp;
+use std::fmt::Write as _;
+use std::io::{BufWriter, Write};
+use std::sync::atomic::AtomicBool;
+
+/// Runs it.
+///
+/// # Errors
+/// See [`CliError`].
+pub(super) fn run(args: Extract, global: &Global) -> Result<Exit, CliError> {
+    let inputs = inputs(args.files, "sift extract")?;
+    not_an_input(&inputs, args.output.as_deref())?;
+    let mut flags = Flags::default();
+    flags.input(&args.input);
+    let settings = Settings::load(global, flags, None)?;
+    let mut options = options(&args.input, &settings.loaded.config, Timestamp::now())?;
+    // The rank needs the context, whether or not it is printed.
+    options.context = !args.no_context || args.sort == ExtractSort::Rank;
+    let extraction = extract::extract(&inputs, &options, &AtomicBool::new(false))?;
+    warn_of(&extraction);
+    let order = (args.sort == ExtractSort::Rank).then(|| {
+        let mut ids: Vec<u32> = (0..u32::try_from(extraction.indicators.len()).unwrap_or(u32::MAX)).collect();
+        rank(&extraction.indicators, &mut ids);
+        ids
+    });
+    match &args.output {
+        None => write_to(std::io::stdout().lock(), &extraction.indicators, order.as_deref(), args.no_context)
+            .map_err(|source| failed("standard output", source))?,
+        Some(path) => {
+            let target = path.display().to_string();
+            write_whole_with(path, 0o644, |file| {
+                write_to(file, &extraction.indicators, order.as_deref(), args.no_context)
+            })
+            .map_err(|source| failed(&target, source))?;
+        }
+    }
+    say(&extraction);
+    Ok(Exit::Ok)
+}
+
+fn failed(target: &str, source: std::io::Error) -> CliError {
+    let target = target.to_owned();
+    CliError::Output(match source.kind() {
+        std::io::ErrorKind::BrokenPipe => OutputError::ClosedPipe { target },
+        std::io::ErrorKind::StorageFull => OutputError::Full { target, source },
+        _ => OutputError::Write { target, source },
+    })
+}
+
+fn write_to(
+    out: impl Write,
+    indicators: &Indicators,
+    order: Option<&[u32]>,
+    bare: bool,
+) -> std::io::Result<()> {
+    // 64 KiB a write: nothing is waited for here, so there is no life to show line by line.
+    let mut out = BufWriter::with_capacity(64 * 1024, out);
+    let mut bytes = Vec::new();
+    let mut line = |id: u32| -> std::io::Result<()> {
+        bytes.clear();
+        append_line(indicators, id, bare, &mut bytes);
+        out.write_all(&bytes)
+    };
+    match order {
+        Some(order) => order.iter().try_for_each(|&id| line(id))?,
+        None => (0..u32::try_from(indicators.len()).unwrap_or(u32::MAX)).try_for_each(&mut line)?,
+    }
+    out.flush()
+}
+
+/// A line: the address alone, or `{ip, type, scope, seen, v}`. None of the values but `seen`, which is JSON as it
+/// comes, needs an escape.
+fn append_line(indicators: &Indicators, id: u32, bare: bool, line: &mut Vec<u8>) {
+    let ip = indicators.ip(id);
+    if bare {
+        append_ip(ip, line);
+    } else {
+        line.extend_from_slice(b"{\"ip\":\"");
+        append_ip(ip, line);
+        line.extend_from_slice(if ip.is_ipv4() {
+            b"\",\"type\":\"ipv4-addr"
+        } else {
+            b"\",\"type\":\"ipv6-addr"
+        });
+        line.extend_from_slice(b"\",\"scope\":\"");
+        line.extend_from_slice(Scope::of(ip).as_str().as_bytes());
+        line.push(b'"');
+        let without = line.len();
+        line.extend_from_slice(b",\"seen\":");
+        if !indicators.append_seen(id, line) {
+            line.truncate(without);
+        }
+        line.extend_from_slice(format!(",\"v\":{RECORD_VERSION}}}").as_bytes());
+    }
+    line.push(b'\n');
+}
+
+/// What was read, in words.
+fn say(extraction: &Extraction) {
+    let counts = &extraction.counts;
+    let scopes: Vec<String> = extraction
+        .indicators
+        .by_scope()
+        .into_iter()
+        .map(|(scope, count)| format!("{count} {}", scope.as_str()))
+        .collect();
+    let mut text = format!(
+        "{} addresses ({}) in {} events of {} lines",
+        extraction.indicators.len(),
+        scopes.join(", "),
+        counts.events,
+        counts.lines
+    );
+    if counts.malformed > 0 {
+        let places: Vec<String> =
+            counts.first_malformed.iter().map(|place| format!("{}:{}", place.input, place.line)).collect();
+        let _ = write!(text, "; {} lines could not be read (first {})", counts.malformed, places.join(", "));
+    }
+    if counts.bad_ip > 0 {
+        let _ = write!(text, "; {} values that are no address", counts.bad_ip);
+    }
+    voice::note(text);
+}
