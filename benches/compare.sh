@@ -1,0 +1,47 @@
+#!/bin/sh
+# Times extraction beside `wc -l` and whatever other readers are installed, on one file, one after another in turns, so
+# that what disturbs the machine disturbs all alike. Prints the median wall time of each and its ratio to `wc -l`.
+#
+#   benches/compare.sh target/release/sift EVE.json [ROUNDS]
+#
+# EVE.json should be large (1 GiB) and fit the page cache. EVE.json.gz and EVE.json.zst are timed too where they exist.
+set -eu
+sift=$1 file=$2 rounds=${3:-5}
+times=$(mktemp -d)
+trap 'rm -rf "$times"' EXIT
+
+run() {
+    name=$1
+    shift
+    start=$(date +%s%N)
+    "$@" >"$times/out" 2>/dev/null || echo "$name failed" >&2
+    echo $((($(date +%s%N) - start) / 1000000)) >>"$times/$name.ms"
+}
+
+cat "$file" >/dev/null
+for _ in $(seq "$rounds"); do
+    run 'wc -l' wc -l "$file"
+    run 'memchr pass: rg -c' rg -c --no-mmap '^' "$file"
+    run 'sift, bare, 1 thread' "$sift" extract -q --no-context --threads 1 "$file"
+    run 'sift, bare, 2 threads' "$sift" extract -q --no-context --threads 2 "$file"
+    run 'sift, alerts, 1 thread' "$sift" extract -q --no-context --alerts --threads 1 "$file"
+    run 'sift, context, 1 thread' "$sift" extract -q --threads 1 "$file"
+    run 'sift, context, 2 threads' "$sift" extract -q --threads 2 "$file"
+    if [ -e "$file.gz" ]; then
+        run 'gzip -dc' gzip -dc "$file.gz"
+        run 'sift, gz' "$sift" extract -q --no-context "$file.gz"
+    fi
+    if [ -e "$file.zst" ]; then
+        run 'zstd -dc' zstd -dc "$file.zst"
+        run 'sift, zst' "$sift" extract -q --no-context "$file.zst"
+    fi
+done
+if command -v jq >/dev/null; then
+    run 'jq' sh -c 'jq -r ".src_ip // empty, .dest_ip // empty" "$1" | sort -u' jq "$file"
+fi
+
+base=$(sort -n "$times/wc -l.ms" | awk '{t[NR] = $1} END {print t[int((NR + 1) / 2)]}')
+for result in "$times"/*.ms; do
+    sort -n "$result" | awk -v name="$(basename "$result" .ms)" -v base="$base" \
+        '{t[NR] = $1} END {m = t[int((NR + 1) / 2)]; printf "%-26s %6d ms %6.2f x wc -l\n", name, m, m / base}'
+done
