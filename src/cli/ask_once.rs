@@ -2,11 +2,11 @@
 
 use super::exit::Exit;
 use super::keyring::Keyring;
-use super::lookups::transport_settings;
+use super::lookups::{excluded, transport_settings};
 use super::providers_of_run::{lanes, nobody};
 use super::report::CliError;
 use super::settings::Settings;
-use crate::enrich::outcome::{ErrorBody, Outcome};
+use crate::enrich::outcome::{ErrorBody, Outcome, Part};
 use crate::enrich::{self, LaneSpec, Run, RunClock, Transport, stop};
 use crate::extract::{self, InputFormat};
 use crate::input::Input;
@@ -49,8 +49,14 @@ pub(super) async fn ask(
     let read =
         extract::extract_reader(&Input::Stdin, Cursor::new(ADDRESS), &options, &AtomicBool::new(false))?;
     let indicators = Arc::new(read.indicators);
-    let guard = Guard::default();
+    let guard = Guard::new(&excluded(config, &[])?).never_sending(&config.input.never_send);
     let order = plan(&indicators, &definitions, &guard, &Local::default(), None).order;
+    if order.is_empty() {
+        return Err(CliError::usage(
+            format!("{ADDRESS} would be asked about, and the configuration says that it is never sent"),
+            "look up an address that may leave: sift lookup IP",
+        ));
+    }
     let thresholds =
         Thresholds { malicious: config.verdict.malicious, suspicious: config.verdict.suspicious };
     let filters =
@@ -82,6 +88,10 @@ pub(super) async fn ask(
         parts
     });
     drop(stopper);
+    Ok(told(parts))
+}
+
+fn told(parts: Vec<Part>) -> Vec<Told> {
     let mut told: Vec<Told> = parts
         .into_iter()
         .map(|part| Told {
@@ -93,7 +103,7 @@ pub(super) async fn ask(
         })
         .collect();
     told.sort_by(|a, b| a.provider.cmp(&b.provider));
-    Ok(told)
+    told
 }
 
 /// The lane for one attempt: who wants to know whether something works does not want it tried again.

@@ -241,7 +241,7 @@ fn providers(report: &mut Report, args: &Doctor, settings: &Settings, keys: &Key
     match Transport::new(&transport_settings(config, &settings.env, &definitions), Guard::default()) {
         Ok(transport) => {
             let reached = on_runtime(async { Ok(reach(&transport, lanes).await) }).unwrap_or_default();
-            report_reached(report, reached);
+            report_reached(report, reached, Timestamp::now());
         }
         Err(error) => report.put(Grade::Bad, "client", &chain(&error), Some("see ca_file and proxy")),
     }
@@ -264,13 +264,13 @@ async fn reach(transport: &Transport, lanes: Vec<LaneSpec>) -> Vec<Answer> {
     all
 }
 
-fn report_reached(report: &mut Report, reached: Vec<Answer>) {
+fn report_reached(report: &mut Report, reached: Vec<Answer>, now: Timestamp) {
     let mut skew: Option<i64> = None;
     for (name, reached) in reached {
         match reached {
             Ok(reached) => {
                 report.good("reach", &format!("{name}: in {} ms", reached.took.as_millis()));
-                let off = reached.date.map(|date| Timestamp::now().as_second() - date.as_second());
+                let off = reached.date.map(|date| now.as_second() - date.as_second());
                 // The server that is nearest to our clock speaks for it: others may be wrong themselves.
                 skew = [skew, off].into_iter().flatten().min_by_key(|off| off.abs());
             }
@@ -310,5 +310,47 @@ pub(super) fn reach_tip(error: ErrorType) -> &'static str {
             "the key works; wait until its limits allow more"
         }
         _ => "try again later",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::enrich::outcome::ErrorBody;
+    use std::time::Duration;
+
+    fn reached(name: &str, date: &str) -> Answer {
+        let date = Some(date.parse().unwrap());
+        (name.to_owned(), Ok(Reached { status: 200, date, took: Duration::from_millis(84) }))
+    }
+
+    fn report(reached: Vec<Answer>) -> String {
+        let mut report = Report::default();
+        report_reached(&mut report, reached, "2026-01-15T10:00:00Z".parse().unwrap());
+        report.text
+    }
+
+    #[test]
+    fn a_clock_that_differs_from_everybodys_is_wrong() {
+        let wrong = reached("a", "2026-01-15T09:00:00Z");
+        assert!(
+            report(vec![wrong]).contains("wrong  clock          3600 s ahead of the providers' clocks\n")
+        );
+        let late = reached("a", "2026-01-15T10:02:00Z");
+        assert!(report(vec![late]).contains("120 s behind the providers' clocks\n"));
+        // One whose own clock is wrong does not speak against ours.
+        let both = vec![reached("a", "2026-01-15T09:00:00Z"), reached("b", "2026-01-15T09:59:59Z")];
+        assert!(!report(both).contains("clock"));
+    }
+
+    #[test]
+    fn who_cannot_be_reached_is_told_with_what_helps() {
+        let error = ErrorBody::new(ErrorType::Tls, "the TLS connection cannot be trusted");
+        let text = report(vec![("a".to_owned(), Err(error))]);
+        assert!(
+            text.starts_with("wrong  reach          a: the TLS connection cannot be trusted\n"),
+            "{text}"
+        );
+        assert!(text.contains("ca_file"), "{text}");
     }
 }

@@ -227,7 +227,11 @@ fn table(input: &Input, rows: &[Row]) -> String {
             &format!("{takes}{short}"),
         ]);
     }
-    text += &grid.text();
+    text + &grid.text() + &leaves(rows) + "nothing was sent\n"
+}
+
+/// What would leave this host, and to whom.
+fn leaves(rows: &[Row]) -> String {
     let mut leaves: BTreeMap<(String, bool), Vec<&str>> = BTreeMap::new();
     for row in rows.iter().filter(|row| row.to_ask > 0) {
         let hosts = leaves.entry((row.sends.clone(), row.key)).or_default();
@@ -235,9 +239,10 @@ fn table(input: &Input, rows: &[Row]) -> String {
             hosts.push(&row.host);
         }
     }
+    let mut text = String::new();
     for ((sends, key), hosts) in leaves {
         let key = if key { ", with a key" } else { "" };
         let _ = writeln!(text, "{sends}{key}, would go to {}", hosts.join(", "));
     }
-    text + "nothing was sent\n"
+    text
 }

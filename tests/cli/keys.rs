@@ -176,3 +176,13 @@ fn check_tells_a_refused_key_from_a_good_one() {
     virustotal  accepted                                                VT_API_KEY
     ");
 }
+
+#[test]
+fn the_address_that_is_asked_about_may_be_kept_too() {
+    let home = Home::new();
+    home.put("config/sift/config.toml", "[input]\nexclude = [\"9.9.9.0/24\"]\n");
+    let simulator = Simulator::start(&home, "");
+    let output = home.ask(&simulator, &["credentials", "check"]);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert_eq!(simulator.ledger()["total"]["requests"], 0);
+}

@@ -128,7 +128,9 @@ Examples:
 Examples:
   sift doctor                # one request to each provider, without a key or an address
   sift doctor --offline
-  sift doctor --ask          # costs a look-up at each provider")]
+  sift doctor --ask          # costs a look-up at each provider
+
+It ends with 1 if anything is wrong; what is only odd does not count.")]
 pub struct Doctor {
     /// Send nothing: check this machine alone
     #[arg(long, conflicts_with = "ask")]
