@@ -40,6 +40,10 @@ use tokio::time::Instant;
 /// How long what is in flight may still take after a stop (DESIGN.md §3, Signals).
 const GRACE: Duration = Duration::from_secs(5);
 
+/// What a batch's attempt may take longer for each address beyond the first: our choice, so that ten thousand have a minute
+/// where one has ten seconds; IPinfo's own client gives a thousand three seconds more than one.
+const PER_ADDRESS: Duration = Duration::from_millis(5);
+
 /// One lane's limits, from the definition and the configuration.
 #[derive(Debug, Clone)]
 pub struct LaneSettings {
@@ -51,7 +55,7 @@ pub struct LaneSettings {
     pub burst: u32,
     /// Longer windows: counted.
     pub quotas: Vec<Quota>,
-    /// For one exchange, from the connection to the last byte.
+    /// For one exchange, from the connection to the last byte; a batch has a little more for each address.
     pub timeout: Duration,
     /// For one look-up, from its first attempt: retries and the provider's waits included, our own pace not.
     pub deadline: Duration,
@@ -374,10 +378,13 @@ impl Lane {
 
     /// The attempt's own limit, cut to what the look-up and the run have left.
     fn time_left(&self, batch: &Batch, now: Instant) -> Option<Duration> {
-        let lookup_end = batch.first.map(|first| first + self.settings.deadline);
-        let end = [lookup_end, self.shared.run_end].into_iter().flatten().min();
-        let left = end.map_or(self.settings.timeout, |end| end.saturating_duration_since(now));
-        (!left.is_zero()).then(|| left.min(self.settings.timeout))
+        let more =
+            PER_ADDRESS.saturating_mul(u32::try_from(batch.len().saturating_sub(1)).unwrap_or(u32::MAX));
+        let whole = self.settings.timeout.saturating_add(more);
+        let batch_end = batch.first.map(|first| first + self.settings.deadline);
+        let end = [batch_end, self.shared.run_end].into_iter().flatten().min();
+        let left = end.map_or(self.settings.deadline, |end| end.saturating_duration_since(now));
+        (!left.is_zero()).then(|| left.min(whole))
     }
 
     /// Back to where it is taken from next.
