@@ -187,3 +187,23 @@ fn terms_of_use_are_said_once() {
     assert!(first.contains("internetdb: ") && first.contains("non-commercial"), "{first}");
     assert!(!second.contains("non-commercial"), "{second}");
 }
+
+#[test]
+fn a_live_check_asks_each_once() {
+    let home = Home::new();
+    let simulator = Simulator::start(&home, IN_HOUSE);
+    home.provider("inhouse", &of_the_readme());
+    let check = |url: &str| {
+        let mut command = home.sift(&["providers", "check", "--live", "inhouse", "abuseipdb"]);
+        command.env("ABUSEIPDB_API_KEY", "k").env("SIFT_ABUSEIPDB_BASE_URL", &simulator.url);
+        command.env("SIFT_INHOUSE_BASE_URL", url).output().unwrap()
+    };
+    let good = check(&simulator.url);
+    let said = String::from_utf8(good.stdout).unwrap();
+    assert!(said.contains("inhouse") && said.matches("ok, after").count() == 2, "{said}");
+    assert_eq!((good.status.code(), simulator.ledger()["total"]["requests"].as_u64()), (Some(0), Some(2)));
+    let half = check("http://127.0.0.1:9");
+    let said = String::from_utf8(half.stdout).unwrap();
+    assert!(said.contains("connection: cannot be reached"), "{said}");
+    assert_eq!(half.status.code(), Some(3));
+}

@@ -39,6 +39,7 @@ Examples:
 Examples:
   sift providers check                 # all of them
   sift providers check abuseipdb
+  sift providers check --live abuseipdb    # one real look-up
   sift providers check ./inhouse.toml --reply sample.json --ip 203.0.113.7")]
     Check(ProvidersCheck),
 }
@@ -49,6 +50,9 @@ pub struct ProvidersCheck {
     /// Providers, or definition files (with a / or .toml in their names)
     #[arg(value_name = "NAME|FILE")]
     pub names: Vec<String>,
+    /// Ask each of them about one public address (9.9.9.9), once; all that would be asked, if none is named
+    #[arg(long, conflicts_with = "reply")]
+    pub live: bool,
     /// Read this saved reply with the provider's filter, and print what it makes of it
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub reply: Option<PathBuf>,

@@ -3,9 +3,11 @@
 use super::super::args::{Global, ProvidersCheck};
 use super::super::exit::Exit;
 use super::super::flags::Flags;
+use super::super::keyring::Keyring;
 use super::super::report::{CliError, chain, say};
 use super::super::settings::Settings;
 use super::super::stdout::{Grid, print};
+use super::super::{ask_once, on_runtime};
 use crate::provider::{Definition, Filters, Origin, Reading, Reply, Sandbox, Table, Thresholds};
 use reqwest::header::HeaderMap;
 use std::io::Read as _;
@@ -41,6 +43,9 @@ pub(super) fn run(args: &ProvidersCheck, global: &Global) -> Result<Exit, CliErr
         is_sound &= !settings.is_missing_some;
         chosen.extend(settings.table.iter().cloned());
     }
+    if args.live {
+        return live(&settings, args);
+    }
     if let Some(reply) = &args.reply {
         return read(&settings, &chosen, args, reply, is_sound);
     }
@@ -54,6 +59,23 @@ pub(super) fn run(args: &ProvidersCheck, global: &Global) -> Result<Exit, CliErr
     }
     print(&grid.text())?;
     Ok(if is_sound { Exit::Ok } else { Exit::Usage })
+}
+
+/// One look-up each, over the way that every look-up takes.
+fn live(settings: &Settings, args: &ProvidersCheck) -> Result<Exit, CliError> {
+    let config = &settings.loaded.config;
+    let keys = Keyring::gather(&settings.table, config, &settings.env, &settings.folders, &args.names)?;
+    let told = on_runtime(ask_once::ask(settings, &keys, &args.names))?;
+    let mut grid = Grid::new(&["provider", "answer"]);
+    for one in &told {
+        let word = match &one.outcome {
+            Ok(took) => format!("ok, after {} ms", took.as_millis()),
+            Err(error) => format!("{}: {}", error.error, error.message),
+        };
+        grid.row(&[&one.provider, &word]);
+    }
+    print(&grid.text())?;
+    Ok(ask_once::exit(&told))
 }
 
 fn name(definition: &Definition) -> String {
