@@ -8,7 +8,7 @@
 //!
 //! - [`input`] opens files, standard input, gzip and zstd, and gives lines.
 //! - [`extract`] turns lines into a set of unique addresses, each with what was seen of it.
-//! - [`plan`] drops what must not be asked and ranks the rest, worst first.
+//! - [`plan`] drops what must not be asked, lets lists and files of this machine answer, and ranks the rest, worst first.
 //! - [`enrich`] asks every provider in its own lane, within its limits.
 //! - [`output`] joins the providers' answers into one record per address and writes it.
 //! - [`provider`] stands beside the way: what a threat-intelligence service is, as a file.

@@ -80,6 +80,10 @@ pub(super) fn unknown(table: &Table, name: &str) -> CliError {
         let message = format!("{name} cannot be asked: its definition has faults");
         return CliError::usage(message, "mend them; they are told above");
     }
+    if table.list(name).is_some() {
+        let message = format!("{name} is a list: it answers on this machine, without being asked");
+        return CliError::usage(message, "see 'sift lists list'");
+    }
     let tip = table.nearest(name).map_or_else(
         || "see the list with 'sift providers list'".to_owned(),
         |near| format!("did you mean '{near}'?"),

@@ -29,12 +29,13 @@ pub(super) fn announce(
     local: &Local,
     concurrency: usize,
 ) {
-    let is_all_here = plan.order.is_empty() && plan.local == 0;
-    if is_all_here && plan.withheld.is_empty() {
+    if plan.order.is_empty() && plan.local == 0 && plan.withheld.is_empty() {
         return;
     }
-    if is_all_here {
-        return voice::note("nobody is asked: no address may leave this host");
+    let here = here(plan, local);
+    if plan.order.is_empty() {
+        let why = if plan.local == 0 { ": no address may leave this host" } else { "" };
+        return voice::note(format!("nobody is asked{why}{here}"));
     }
     let who: Vec<String> = lanes
         .iter()
@@ -52,26 +53,24 @@ pub(super) fn announce(
         .collect();
     let withheld: u64 = plan.withheld.values().sum();
     let kept = if withheld > 0 { format!("; {withheld} never leave this host") } else { String::new() };
+    voice::note(format!("asking, {concurrency} at once: {}{here}{kept}", who.join(", ")));
+}
+
+/// What answers on this machine, and for how many alone.
+fn here(plan: &Plan, local: &Local) -> String {
     let sources = [(local.n_lists(), "list", "lists"), (local.n_files(), "MMDB file", "MMDB files")];
     let sources: Vec<String> = sources
         .into_iter()
         .filter(|(n, _, _)| *n > 0)
         .map(|(n, one, many)| format!("{n} {}", if n == 1 { one } else { many }))
         .collect();
-    let here = match (plan.local, plan.known_good) {
+    let by = sources.join(" and ");
+    match (plan.local, plan.known_good) {
         _ if sources.is_empty() => String::new(),
-        (0, _) => format!("; beside them {}", sources.join(" and ")),
-        (n, 0) => format!("; {n} answered here alone, by {}", sources.join(" and ")),
-        (n, good) => {
-            format!("; {n} answered here alone, by {}: {good} known to be good", sources.join(" and "))
-        }
-    };
-    let asked = if who.is_empty() {
-        "asking nobody".to_owned()
-    } else {
-        format!("asking, {concurrency} at once: {}", who.join(", "))
-    };
-    voice::note(format!("{asked}{here}{kept}"));
+        (0, _) => format!("; beside them {by}"),
+        (n, 0) => format!("; {n} answered here alone, by {by}"),
+        (n, good) => format!("; {n} answered here alone, by {by}: {good} known to be good"),
+    }
 }
 
 /// The run's summary.

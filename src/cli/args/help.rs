@@ -104,7 +104,8 @@ Records: one JSON object a line, one line for each unique address
   seen          what the input said: count, first, last, fields, severity,
                 signatures, ports, protos, peers. It never leaves this host
   providers     by name: status, verdict, score, found, reference, cache,
-                fetched_at, attempts, latency_ms; or status error and its error
+                fetched_at, attempts, latency_ms; or status error and its error. Lists
+                that hold the address stand there too, and 'mmdb': cache is local
   error         of the record: type, message, provider, http_status, retryable,
                 retry_after_s, retry_at
   reason        why it was skipped: private, excluded, …
@@ -175,6 +176,8 @@ A second MISP needs but its place: extends = \"misp\", and base_url under [reque
 The filter is jq. It reads {ip, status, headers, body} and gives the answer: found, verdict
 or score, tags, first_seen, last_seen, country, asn, as_org, reference; or an error; or null
 where the usual meaning of the status will do.
+
+Lists and MMDB files answer on this machine, before anybody is asked: 'sift lists --help'.
 
 Examples:
   sift providers list

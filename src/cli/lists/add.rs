@@ -5,9 +5,9 @@ use super::super::exit::Exit;
 use super::super::report::CliError;
 use super::super::settings::{Settings, definitions};
 use super::super::{on_runtime, voice};
-use super::{shelf, shelf_error, transport, update};
+use super::{counted, shelf, shelf_error, transport, update};
 use crate::enrich::{Downloaded, Validators};
-use crate::output::{thousands, write_whole};
+use crate::output::write_whole;
 use crate::provider::{Card, Entries, Format, ListDefinition, Table};
 use jiff::Timestamp;
 use reqwest::Url;
@@ -61,12 +61,7 @@ pub(super) fn run(args: &ListsAdd, settings: &Settings) -> Result<Exit, CliError
             // Without its list the definition is of no use.
             let _ = std::fs::remove_file(&path);
         })?;
-    voice::note(format!(
-        "{}: {} entries; the definition is {}",
-        args.name,
-        thousands(n as u64),
-        path.display()
-    ));
+    voice::note(format!("{}: {}; the definition is {}", args.name, counted(n), path.display()));
     Ok(Exit::Ok)
 }
 

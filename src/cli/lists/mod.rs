@@ -128,6 +128,11 @@ fn mmdb_row(path: &std::path::Path) -> Row {
     }
 }
 
+/// `1 entry`, `1,200 entries`.
+fn counted(entries: usize) -> String {
+    if entries == 1 { "1 entry".to_owned() } else { format!("{} entries", thousands(entries as u64)) }
+}
+
 /// `just now`, `40 min ago`, `7 h ago`, `3 days ago`.
 fn age(at: Timestamp, now: Timestamp) -> String {
     match now.duration_since(at).as_secs() {

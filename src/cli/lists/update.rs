@@ -7,7 +7,7 @@ use super::super::report::{CliError, chain};
 use super::super::settings::Settings;
 use super::super::stdout::print;
 use super::super::{on_runtime, voice};
-use super::{age, shelf, shelf_error, transport};
+use super::{age, counted, shelf, shelf_error, transport};
 use crate::enrich::{Downloaded, Transport, Validators};
 use crate::output::thousands;
 use crate::provider::{Card, Entries, ListDefinition, Refused, Shelf, ShelfError, accept};
@@ -90,9 +90,9 @@ pub(super) fn run(args: &ListsUpdate, settings: &Settings) -> Result<Exit, CliEr
 
 fn line(list: &ListDefinition, came: &Came) -> String {
     let said = match came {
-        Came::Taken { entries, before: None } => format!("{} entries", thousands(*entries as u64)),
+        Came::Taken { entries, before: None } => counted(*entries),
         Came::Taken { entries, before: Some(before) } => {
-            format!("{} entries, after {}", thousands(*entries as u64), thousands(*before as u64))
+            format!("{}, after {}", counted(*entries), thousands(*before as u64))
         }
         Came::Unchanged => "unchanged".to_owned(),
         Came::TooSoon(next) => format!("not asked: not again before {next:.0}"),

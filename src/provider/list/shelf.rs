@@ -26,6 +26,9 @@ const MAX_CARD_BYTES: u64 = 16 << 10;
 /// Longest list that is read from the folder: downloads are bounded more narrowly.
 const MAX_LIST_BYTES: u64 = 1 << 30;
 
+/// How the names of files begin that are not whole yet.
+const UNFINISHED: &str = ".new-";
+
 /// What is known of a list's download.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Card {
@@ -150,9 +153,22 @@ impl Shelf {
         fs::create_dir_all(&self.folder).map_err(io)?;
         let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path).map_err(io)?;
         match file.try_lock() {
-            Ok(()) => Ok(ShelfLock(file)),
+            Ok(()) => {
+                self.tidy();
+                Ok(ShelfLock(file))
+            }
             Err(fs::TryLockError::WouldBlock) => Err(ShelfError::Busy { folder: self.folder.clone() }),
             Err(fs::TryLockError::Error(source)) => Err(io(source)),
+        }
+    }
+
+    /// Removes what a process that was ended left unfinished. Under the lock: nobody else writes now.
+    fn tidy(&self) {
+        for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
+            if entry.file_name().to_string_lossy().starts_with(UNFINISHED) {
+                // It is in nobody's way; the next update tries again.
+                let _ = fs::remove_file(entry.path());
+            }
         }
     }
 
@@ -232,7 +248,7 @@ impl Shelf {
 
     fn replace(&self, path: &Path, bytes: &[u8]) -> Result<(), ShelfError> {
         let write = || {
-            let mut file = tempfile::Builder::new().prefix(".new-").tempfile_in(&self.folder)?;
+            let mut file = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(&self.folder)?;
             file.write_all(bytes)?;
             open_to_readers(file.as_file())?;
             file.as_file().sync_all()?;
@@ -284,7 +300,11 @@ mod tests {
         let cins = list("cins");
         assert_eq!(shelf.card(&cins), Card::blank(&cins));
         assert!(shelf.load(&cins).unwrap().is_none());
+        fs::create_dir_all(shelf.folder()).unwrap();
+        let torn = shelf.folder().join(".new-torn");
+        File::create_new(&torn).unwrap();
         let lock = shelf.lock().unwrap();
+        assert!(!torn.exists());
         assert!(matches!(shelf.lock(), Err(ShelfError::Busy { .. })));
         let card = Card { etag: Some("\"x\"".into()), entries: 2, ..Card::blank(&cins) };
         shelf.put(&cins, b"198.51.100.7\n203.0.113.0/24\n", &card).unwrap();
