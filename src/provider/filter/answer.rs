@@ -7,7 +7,6 @@
 use std::collections::BTreeSet;
 
 use jiff::{Timestamp, civil, tz::TimeZone};
-use reqwest::Url;
 use serde_json::{Map, Value};
 
 use super::judge::Rules;
@@ -176,12 +175,17 @@ pub(in crate::provider) fn asn(value: &Value) -> Option<u32> {
     number.filter(|number| *number > 0)
 }
 
-/// An https link without a user; other schemes could run something when clicked.
+/// An https link without a user; other schemes could run something when clicked. Its characters are those of RFC 3986
+/// and nothing is rewritten, so that it is no matter of whose URL parser reads it: a host begins with a letter, a digit
+/// or a bracket.
 fn reference(text: &str) -> Option<String> {
-    let url = Url::parse(text).ok()?;
-    let plain = url.scheme() == "https" && url.username().is_empty() && url.password().is_none();
-    let url = String::from(url);
-    (plain && url.len() <= MAX_REFERENCE_BYTES).then_some(url)
+    let rest = text.strip_prefix("https://")?;
+    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let is_host = host.starts_with(|first: char| first.is_ascii_alphanumeric() || first == '[');
+    let is_plain =
+        rest.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._~:/?#[]@!$&'()*+,;=%".contains(&byte));
+    let fits = is_host && is_plain && !host.contains('@') && text.len() <= MAX_REFERENCE_BYTES;
+    fits.then(|| text.to_owned())
 }
 
 /// Epoch seconds, RFC 3339, ISO 8601 without a zone (taken as UTC, which is what providers mean), a bare date, and

@@ -228,7 +228,7 @@ fn own<D: for<'a> DataT<V<'a> = Val>>() -> Box<[Filter<RunPtr<D>>]> {
     ])
 }
 
-const fn kind(value: &Val) -> &'static str {
+pub(super) const fn kind(value: &Val) -> &'static str {
     match value {
         Val::Null => "null",
         Val::Bool(_) => "boolean",

@@ -12,7 +12,7 @@ use jaq_json::Val;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::builtins;
+use super::{builtins, direct};
 use crate::provider::{FilterError, nearest};
 
 /// Longest filter. The longest built in has 2 KiB.
@@ -34,6 +34,8 @@ type Data = JustLut<Val>;
 /// A compiled filter. Holds no values, so threads may share it.
 pub(super) struct Engine {
     filter: jaq_core::Filter<Data>,
+    /// The same without jaq, where it is plain.
+    direct: Option<direct::Node>,
 }
 
 impl fmt::Debug for Engine {
@@ -84,6 +86,11 @@ impl Engine {
         compile(source)
     }
 
+    /// Whether the filter has no loops but over the values of an array or object.
+    pub(super) const fn is_plain(&self) -> bool {
+        self.direct.is_some()
+    }
+
     /// Runs the filter. Bounded only as the filter is: a foreign one is run where it can be ended.
     pub(super) fn run(&self, input: Val) -> Outcome {
         match self.value(input) {
@@ -94,6 +101,14 @@ impl Engine {
 
     /// The filter's one output as it is, or why there is none.
     pub(super) fn value(&self, input: Val) -> Result<Val, Outcome> {
+        match self.direct.as_ref().map(|direct| direct.run(&input)) {
+            Some(Ok(value)) => value.ok_or(Outcome::NotOne),
+            Some(Err(direct::Odd)) | None => self.by_jaq(input),
+        }
+    }
+
+    /// The same, by jaq alone.
+    pub(super) fn by_jaq(&self, input: Val) -> Result<Val, Outcome> {
         let ctx = Ctx::<Data>::new(&self.filter.lut, Vars::new([]));
         let mut outputs = self.filter.id.run((ctx, input)).map(unwrap_valr);
         let first = match outputs.next() {
@@ -140,7 +155,7 @@ fn compile(source: &str) -> Result<Engine, FilterError> {
     Compiler::default()
         .with_funs(builtins::functions::<Data>())
         .compile(modules)
-        .map(|filter| Engine { filter })
+        .map(|filter| Engine { filter, direct: direct::translate(source) })
         .map_err(|errors| compile_error(&errors))
 }
 

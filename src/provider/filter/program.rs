@@ -29,6 +29,7 @@ pub(super) struct Source {
 pub(super) struct Program {
     filter: Engine,
     split: Option<Engine>,
+    names_headers: bool,
 }
 
 /// What a reply is to be read for.
@@ -87,7 +88,22 @@ impl Program {
         compile: impl Fn(&str) -> Result<Engine, FilterError>,
     ) -> Result<Self, FilterError> {
         let split = source.split.as_deref().map(&compile).transpose()?;
-        Ok(Self { filter: compile(&source.filter)?, split })
+        let names_headers = [Some(&source.filter), source.split.as_ref()]
+            .into_iter()
+            .flatten()
+            .any(|filter| filter.contains("headers"));
+        Ok(Self { filter: compile(&source.filter)?, split, names_headers })
+    }
+
+    /// Whether one reply's time is bounded by its length.
+    pub(super) fn is_plain(&self) -> bool {
+        self.filter.is_plain()
+    }
+
+    /// Whether the filters name a reply's headers. One of ours that does not is read without: none walks over all that
+    /// the input holds.
+    pub(super) const fn names_headers(&self) -> bool {
+        self.names_headers
     }
 
     pub(super) fn read(&self, guard: &impl Guard, ask: &Ask, bytes: &[u8]) -> Told {
