@@ -7,7 +7,7 @@ use super::providers_of_run::{lanes, nobody};
 use super::report::CliError;
 use super::settings::Settings;
 use crate::enrich::outcome::{ErrorBody, Outcome, Part};
-use crate::enrich::{self, LaneSpec, Run, RunClock, Transport, stop};
+use crate::enrich::{self, LaneSpec, Run, RunClock, Transport, Work, stop};
 use crate::extract::{self, InputFormat};
 use crate::input::Input;
 use crate::plan::{Guard, Local, plan};
@@ -69,8 +69,7 @@ pub(super) async fn ask(
         concurrency: lanes.len(),
         lanes,
         filters: Arc::new(filters),
-        indicators,
-        order,
+        work: Work::Ranked { indicators, order },
         local: Arc::new(Local::default()),
         transport,
         max_time: None,

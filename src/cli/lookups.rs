@@ -12,7 +12,7 @@ use super::writer::{Writer, Written};
 use super::{notes, signals, summary, voice};
 use crate::config::{Config, Environment, Loaded};
 use crate::enrich::{
-    self, Board, Finished, LaneSpec, LaneStats, RunClock, StopSignal, Stopper, TransportSettings,
+    self, Board, Finished, LaneSpec, LaneStats, RunClock, StopSignal, Stopper, TransportSettings, Work,
 };
 use crate::extract::Extraction;
 use crate::output::{FailOn, Form, Options, Sink, Target, stdout_takes_color, write_whole};
@@ -202,8 +202,7 @@ impl Session {
         let run = enrich::Run {
             lanes: specs,
             filters: Arc::new(filters),
-            indicators,
-            order: laid.order.clone(),
+            work: Work::Ranked { indicators, order: laid.order.clone() },
             local: Arc::clone(&self.local),
             transport,
             concurrency: config.concurrency.get(),

@@ -1,8 +1,10 @@
-//! Brings the lanes' outcomes together, one finished address after the other, and hands the cascade its questions.
+//! Brings the lanes' outcomes together, one finished address after the other, and hands out what is not taken from the
+//! ranked order: the cascade's questions, and addresses as they arrive.
 //!
 //! An address is finished when every lane that was due on it has its outcome. Lanes that closed are not waited for: what
 //! they left gets their closing word here, without a message for each, so that a million deferred addresses cost no memory.
 
+use super::arrivals::{Arrival, Arrivals, have_room};
 use super::outcome::{ErrorBody, Outcome, Part};
 use super::questions::{LaneSet, Place, Questions};
 use super::source::{Feed, Horizon, WINDOW};
@@ -24,7 +26,7 @@ pub(super) enum Event {
 /// An address of which all that was to be asked has been answered or given up.
 #[derive(Debug)]
 pub struct Finished {
-    /// Its number in the set of indicators.
+    /// Its number in the set of indicators, or the one that it arrived with.
     pub id: u32,
     /// What each provider said.
     pub parts: Vec<Part>,
@@ -35,7 +37,9 @@ pub struct Finished {
 pub(super) struct LaneMeta {
     pub(super) name: Arc<str>,
     pub(super) role: Role,
-    /// The cascade's hand-over, where the lane is asked about the suspicious only.
+    /// Whether it is asked about the suspicious only.
+    pub(super) cascades: bool,
+    /// The hand-over; none where the lane takes the ranked order by itself.
     pub(super) feed: Option<Rc<Feed>>,
     pub(super) closed: Option<(Place, ErrorBody)>,
     /// Look-ups that got the closing word.
@@ -55,15 +59,16 @@ struct Pending {
 pub(super) struct Assembler {
     questions: Rc<Questions>,
     lanes: Vec<LaneMeta>,
-    /// Lanes that take the ranked order, and those that the cascade feeds.
+    /// Lanes that are asked about every address, and those that are asked after them.
     always: LaneSet,
-    fed: LaneSet,
+    after: LaneSet,
     pending: HashMap<Place, Pending>,
     done: Vec<u64>,
     /// Every place below is done.
     base: Place,
     /// Places that the cascade has not seen yet.
     uncascaded: Place,
+    arrivals: Arrivals,
     horizon: Rc<Horizon>,
     out: mpsc::Sender<Finished>,
 }
@@ -72,51 +77,95 @@ impl Assembler {
     pub(super) fn new(
         questions: Rc<Questions>,
         lanes: Vec<LaneMeta>,
+        arrivals: Arrivals,
         horizon: Rc<Horizon>,
         out: mpsc::Sender<Finished>,
     ) -> Self {
-        let set = |feeds: bool| {
+        let set = |cascades: bool| {
             lanes
                 .iter()
                 .enumerate()
-                .filter(|(_, lane)| lane.feed.is_some() == feeds)
+                .filter(|(_, lane)| lane.cascades == cascades)
                 .fold(0, |set, (n, _)| set | 1 << n)
         };
-        let (always, fed) = (set(false), set(true));
-        let done = vec![0; questions.len() as usize / 64 + 1];
+        let (always, after) = (set(false), set(true));
+        let done = vec![0; questions.len().div_ceil(64) as usize];
         let uncascaded = questions.len();
         Self {
             questions,
             lanes,
             always,
-            fed,
+            after,
             pending: HashMap::new(),
             done,
             base: 0,
             uncascaded,
+            arrivals,
             horizon,
             out,
         }
     }
 
-    /// Takes events until the lanes are gone. Returns how many look-ups the closing of each lane left.
+    /// Takes events and arrivals until the lanes are gone, and arrivals to their end. Returns how many look-ups the
+    /// closing of each lane left.
     pub(super) async fn run(mut self, mut events: mpsc::Receiver<Event>) -> Vec<u64> {
         self.horizon.extend(WINDOW);
         self.seed().await;
-        while let Some(event) = events.recv().await {
-            match event {
-                Event::Outcome { lane, place, outcome } => self.outcome(lane, place, outcome).await,
-                Event::Closed { lane, from, error } => self.closed(lane, from, error).await,
+        loop {
+            let takes = !self.arrivals.is_over() && have_room(self.pending.len());
+            // What has landed goes first: it makes room.
+            tokio::select! {
+                biased;
+                event = events.recv() => match event {
+                    Some(Event::Outcome { lane, place, outcome }) => self.outcome(lane, place, outcome).await,
+                    Some(Event::Closed { lane, from, error }) => self.closed(lane, from, error).await,
+                    None => break,
+                },
+                arrival = self.arrivals.next(), if takes => self.arrived(arrival).await,
             }
             self.advance().await;
         }
         self.finish_rest().await;
+        // No lane is left to ask: each has its closing word.
+        while let Some(arrival) = self.arrivals.next().await {
+            self.arrived(Some(arrival)).await;
+        }
         self.lanes.iter().map(|lane| lane.unasked).collect()
+    }
+
+    /// Hands an arrival to the lanes that are asked about it. None is their end.
+    async fn arrived(&mut self, arrival: Option<Arrival>) {
+        let Some(arrival) = arrival else { return self.feeds(self.always).for_each(Feed::finish) };
+        let Some(place) = self.questions.take_in(arrival) else { return };
+        // Lanes that are named are no cascade's.
+        let cascaded = arrival.lanes.is_some();
+        self.uncascaded += Place::from(!cascaded);
+        self.pending.insert(place, Pending { due: 0, cascaded, parts: Vec::new() });
+        self.ask(place, arrival.lanes.unwrap_or(self.always), None);
+        self.settle(place).await;
+    }
+
+    /// Hands a place over to those of `lanes` that take it; closed ones have their word at once.
+    fn ask(&mut self, place: Place, lanes: LaneSet, verdict: Option<Verdict>) {
+        let asked = self.questions.lanes(lanes, place);
+        let closed = self.closed_at(place) & asked;
+        let parts: Vec<_> = lanes_of(closed).filter_map(|lane| self.closing_part(lane)).collect();
+        if let Some(pending) = self.pending.get_mut(&place) {
+            pending.parts.extend(parts);
+            pending.due = asked & !closed;
+        }
+        let standing = self.questions.standing(place);
+        self.feeds(asked & !closed).for_each(|feed| feed.push(place, standing, verdict));
+    }
+
+    /// The hand-overs of those lanes.
+    fn feeds(&self, lanes: LaneSet) -> impl Iterator<Item = &Feed> {
+        lanes_of(lanes).filter_map(|lane| self.lanes.get(lane)?.feed.as_deref())
     }
 
     /// What only the cascade's lanes can be asked about has nobody to wait for.
     async fn seed(&mut self) {
-        if self.fed == 0 {
+        if self.after == 0 {
             return;
         }
         for place in 0..self.questions.len() {
@@ -193,11 +242,14 @@ impl Assembler {
         self.cascade(place);
         if self.pending.get(&place).is_some_and(|pending| pending.due == 0)
             && let Some(pending) = self.pending.remove(&place)
-            && let (Some(word), Some(id)) = (self.done.get_mut(place as usize / 64), self.questions.id(place))
+            && let Some(id) = self.questions.id(place)
         {
-            *word |= 1 << (place % 64);
+            if let Some(word) = self.done.get_mut(place as usize / 64) {
+                *word |= 1 << (place % 64);
+            }
             let mut parts = pending.parts;
             parts.extend(self.questions.said(place));
+            self.questions.forget(place);
             // A receiver that is gone has its own reason; the lanes hear of it by the stop signal.
             let _ = self.out.send(Finished { id, parts }).await;
         }
@@ -212,24 +264,12 @@ impl Assembler {
         };
         pending.cascaded = true;
         self.uncascaded = self.uncascaded.saturating_sub(1);
-        if self.fed == 0 {
+        if self.after == 0 {
             return;
         }
         let verdict = worst(&pending.parts, self.questions.listed(place));
-        if verdict == Some(Verdict::Benign) {
-            return;
-        }
-        let asked = self.questions.lanes(self.fed, place);
-        let closed = self.closed_at(place) & asked;
-        let parts: Vec<_> = lanes_of(closed).filter_map(|lane| self.closing_part(lane)).collect();
-        if let Some(pending) = self.pending.get_mut(&place) {
-            pending.parts.extend(parts);
-            pending.due = asked & !closed;
-        }
-        for lane in lanes_of(asked & !closed) {
-            if let Some(feed) = self.lanes.get(lane).and_then(|meta| meta.feed.as_ref()) {
-                feed.push(place, verdict);
-            }
+        if verdict != Some(Verdict::Benign) {
+            self.ask(place, self.after, verdict);
         }
     }
 
@@ -249,8 +289,8 @@ impl Assembler {
             self.base += 1;
         }
         self.horizon.extend(self.base.saturating_add(WINDOW));
-        if self.uncascaded == 0 {
-            self.lanes.iter().filter_map(|lane| lane.feed.as_ref()).for_each(|feed| feed.finish());
+        if self.uncascaded == 0 && self.arrivals.is_over() {
+            self.feeds(self.after).for_each(Feed::finish);
         }
     }
 
@@ -268,7 +308,10 @@ impl Assembler {
                 meta.closed.get_or_insert((0, error));
             }
         }
-        for place in self.base..self.questions.len() {
+        // Those beyond the ranked order arrived.
+        let ranked = self.questions.len();
+        let arrived: Vec<Place> = self.pending.keys().copied().filter(|&place| place >= ranked).collect();
+        for place in (self.base..ranked).chain(arrived) {
             if self.is_done(place) {
                 continue;
             }

@@ -1,8 +1,9 @@
-//! From the ranked order, or the cascade, to the next request of a lane: one address, or a batch of them.
+//! From the ranked order, or a feed, to the next request of a lane: one address, or a batch of them.
 //!
 //! A lane whose provider has a bulk form fills batches up to their size. A partial one leaves when nothing more can come,
-//! when the cascade has brought nothing more for [`LINGER`], or, where the horizon holds the lane back, when the slowest
-//! lane has come to the batch's first address: no record waits for a batch to fill.
+//! when the feed has brought nothing more for [`LINGER`] or its first address has waited for [`PATIENCE`], or, where the
+//! horizon holds the lane back, when the slowest lane has come to the batch's first address: no record waits for a batch
+//! to fill.
 
 use super::batch::Batch;
 use super::questions::{Place, Questions};
@@ -13,16 +14,19 @@ use std::rc::Rc;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How long a partial batch waits for what the cascade may still bring: a blink for a person, and many answers of the
-/// lanes before it.
+/// How long a partial batch waits for what the feed may still bring: a blink for a person, and many answers of the lanes
+/// before it.
 const LINGER: Duration = Duration::from_millis(50);
+
+/// How long it waits in all: what trickles in without a pause would keep a batch of ten thousand for minutes.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Where look-ups come from.
 #[derive(Debug)]
 pub(super) enum Source {
     /// The ranked order, from `next` on.
     Ranked { next: Place },
-    /// The cascade.
+    /// What is handed over: by the cascade, or as it arrives.
     Fed(Rc<Feed>),
 }
 
@@ -61,8 +65,8 @@ pub(super) struct Intake {
     waiting: BinaryHeap<Reverse<Waiting>>,
     /// Taken from the source and not yet sent, in ranked order; never more than a batch.
     filling: Vec<Place>,
-    /// When the last of them came.
-    filled: Option<Instant>,
+    /// When the first and the last of them came.
+    filled: Option<(Instant, Instant)>,
     /// Most addresses of one request.
     size: usize,
     questions: Rc<Questions>,
@@ -111,8 +115,9 @@ impl Intake {
         while self.filling.len() < most
             && let Some(place) = self.pull()
         {
+            let first = self.filled.filter(|_| !self.filling.is_empty()).map_or(now, |(first, _)| first);
             self.filling.push(place);
-            self.filled = Some(now);
+            self.filled = Some((first, now));
         }
         if self.filling.is_empty() || !(self.filling.len() >= most || self.is_time(now)) {
             return None;
@@ -145,12 +150,17 @@ impl Intake {
             return true;
         }
         match &self.source {
-            Source::Fed(_) => self.filled.is_none_or(|filled| filled + LINGER <= now),
+            Source::Fed(_) => self.leaves().is_none_or(|at| at <= now),
             Source::Ranked { .. } => self
                 .filling
                 .first()
                 .is_some_and(|&first| self.horizon.end() > first.saturating_add(WINDOW - 1)),
         }
+    }
+
+    /// When a partial batch from a feed leaves, if nothing more comes.
+    fn leaves(&self) -> Option<Instant> {
+        self.filled.map(|(first, last)| (last + LINGER).min(first + PATIENCE))
     }
 
     /// Whether the source will give nothing more.
@@ -171,14 +181,19 @@ impl Intake {
         let waiting = self.waiting.peek().map(|Reverse(next)| next.due);
         let partial = match &self.source {
             _ if self.filling.is_empty() => None,
-            Source::Fed(_) => self.filled.map(|filled| filled + LINGER),
+            Source::Fed(_) => self.leaves(),
             Source::Ranked { .. } => self.last_call,
         };
         [waiting, partial].into_iter().flatten().min()
     }
 
-    /// To be tried again, not before `due`.
+    /// To be tried again, not before `due`. One that a feed gave and that has not left is the feed's again.
     pub(super) fn again(&mut self, batch: Batch, due: Instant) {
+        if let (Source::Fed(feed), [place], 0) = (&self.source, batch.places(), batch.attempts)
+            && feed.put_back(*place)
+        {
+            return;
+        }
         self.waiting.push(Reverse(Waiting { due, batch }));
     }
 

@@ -6,8 +6,10 @@
 //! - [`transport`]: one request, out and back; the one place from which anything leaves the host.
 //! - [`assemble`]: outcomes into finished addresses, and the cascade.
 //!
-//! There is no task per address: a lane holds a cursor into the ranked order, and what is in flight.
+//! Addresses are all known and ranked beforehand, or they come while the run goes on ([`arrivals`]). There is no task per
+//! address: a lane holds a cursor into the ranked order or takes from a feed, and holds what is in flight.
 
+mod arrivals;
 mod assemble;
 mod batch;
 mod board;
@@ -29,6 +31,7 @@ pub mod stats;
 pub mod stop;
 pub mod transport;
 
+pub use arrivals::{Arrival, Work};
 pub use assemble::Finished;
 pub use board::{Board, LaneNow, Wait};
 pub use breaker::BreakerSettings;
@@ -36,24 +39,25 @@ pub use clock::RunClock;
 pub use download::{Downloaded, NotDownloaded, Validators};
 pub use lane::LaneSettings;
 pub use limit::pace::spacing;
-pub use questions::MOST_LANES;
+pub use questions::{LaneSet, MOST_LANES};
 pub use reach::Reached;
 pub use stats::LaneStats;
 pub use stop::{Stop, StopSignal, Stopper};
 pub use transport::{Transport, TransportError, TransportSettings};
 
-use crate::extract::Indicators;
 use crate::plan::Local;
 use crate::provider::{Definition, Filters, Role};
+use arrivals::Arrivals;
 use assemble::{Assembler, LaneMeta};
 use flight::Flying;
 use intake::Source;
 use lane::{Lane, Shared};
-use questions::Questions;
+use questions::{Addresses, Questions};
 use rand::SeedableRng as _;
 use rand::rngs::SmallRng;
 use secrecy::SecretString;
 use source::{Feed, Horizon};
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -95,9 +99,7 @@ pub struct Run {
     /// Their filters, in the same order.
     pub filters: Arc<Filters>,
     /// The addresses.
-    pub indicators: Arc<Indicators>,
-    /// Those that are asked about, worst first.
-    pub order: Vec<u32>,
+    pub work: Work,
     /// What answers on this machine, beside the providers.
     pub local: Arc<Local>,
     /// The client.
@@ -118,17 +120,21 @@ pub struct Run {
     pub keep_raw: bool,
 }
 
-/// Asks. Every address of `order` comes out of `out` exactly once, as soon as it is finished, whatever happens; the
-/// returned counts are in the order of the lanes.
+/// Asks. Every address of the ranked order, or every one that arrived, comes out of `out` exactly once, as soon as it is
+/// finished, whatever happens; the returned counts are in the order of the lanes.
 ///
 /// Must run on a current-thread runtime: the lanes share state without locks.
 pub async fn run(run: Run, out: mpsc::Sender<Finished>) -> Vec<LaneStats> {
     let run_end = run.max_time.map(|limit| Instant::now() + limit);
     let horizon = Rc::new(Horizon::default());
     let (events, inbox) = mpsc::channel(EVENTS);
+    let (addresses, coming) = match run.work {
+        Work::Ranked { indicators, order } => (Addresses::Ranked { indicators, order }, None),
+        Work::Arriving(inbox) => (Addresses::Arrived(RefCell::default()), Some(inbox)),
+    };
+    let arrivals = Arrivals::new(coming, run.stop.clone(), run_end);
     let questions = Rc::new(Questions {
-        indicators: run.indicators,
-        order: run.order,
+        addresses,
         definitions: run.lanes.iter().map(|lane| Arc::clone(&lane.definition)).collect(),
         local: run.local,
         transport: run.transport.clone(),
@@ -150,11 +156,13 @@ pub async fn run(run: Run, out: mpsc::Sender<Finished>) -> Vec<LaneStats> {
     let mut metas = Vec::with_capacity(run.lanes.len());
     let mut lanes = Vec::with_capacity(run.lanes.len());
     for (number, spec) in run.lanes.into_iter().enumerate() {
-        let feed = (has_first && spec.ask == Ask::Suspicious).then(|| Rc::new(Feed::default()));
+        let cascades = has_first && spec.ask == Ask::Suspicious;
+        let feed = (cascades || !arrivals.is_over()).then(|| Rc::new(Feed::default()));
         let name: Arc<str> = spec.definition.name.as_str().into();
         metas.push(LaneMeta {
             name: Arc::clone(&name),
             role: spec.definition.role,
+            cascades,
             feed: feed.clone(),
             closed: None,
             unasked: 0,
@@ -171,7 +179,7 @@ pub async fn run(run: Run, out: mpsc::Sender<Finished>) -> Vec<LaneStats> {
         lanes.push(Lane::new(shared.clone(), spec.settings, spec.key, flying, source, rng, &name));
     }
     drop(shared);
-    let assembler = Assembler::new(questions, metas, horizon, out);
+    let assembler = Assembler::new(questions, metas, arrivals, horizon, out);
     drive(lanes, assembler.run(inbox)).await
 }
 

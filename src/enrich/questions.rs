@@ -1,47 +1,91 @@
-//! What is asked of whom: the ranked addresses, laid against the lanes.
+//! What is asked of whom: the addresses, laid against the lanes.
 
+use super::arrivals::{Arrival, Places};
 use super::outcome::Part;
+use super::source::Standing;
 use super::transport::Transport;
 use crate::extract::Indicators;
 use crate::plan::Local;
 use crate::provider::{Definition, Verdict};
+use std::cell::RefCell;
+use std::cmp::Reverse;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// A place in the ranked order; 0 is the worst address.
+/// A place in the ranked order, where 0 is the worst address; or that of an arrival, until it is finished.
 pub(super) type Place = u32;
 
-/// A set of lanes, one bit each.
-pub(super) type LaneSet = u64;
+/// A set of lanes, one bit each, the first lane's the lowest.
+pub type LaneSet = u64;
 
 /// Most lanes of one run: the bits of a [`LaneSet`].
 pub const MOST_LANES: usize = LaneSet::BITS as usize;
 
-/// The ranked addresses and who may be asked about each. Holds no state: both answers are worked out anew, which is
-/// cheaper than to keep them for a million addresses.
+/// The addresses, by place.
+#[derive(Debug)]
+pub(super) enum Addresses {
+    /// All that are asked about, worst first.
+    Ranked { indicators: Arc<Indicators>, order: Vec<u32> },
+    /// Those that arrived and are unfinished. Borrowed for a look alone.
+    Arrived(RefCell<Places>),
+}
+
+/// The addresses and who may be asked about each. Who may is not kept but worked out anew, which is cheaper than to keep
+/// it for a million addresses.
 #[derive(Debug)]
 pub(super) struct Questions {
-    pub(super) indicators: Arc<Indicators>,
-    pub(super) order: Vec<u32>,
+    pub(super) addresses: Addresses,
     pub(super) definitions: Vec<Arc<Definition>>,
     pub(super) local: Arc<Local>,
     pub(super) transport: Transport,
 }
 
 impl Questions {
-    /// How many addresses are asked about.
+    /// How many addresses the ranked order holds.
     pub(super) fn len(&self) -> Place {
-        Place::try_from(self.order.len()).unwrap_or(Place::MAX)
+        match &self.addresses {
+            Addresses::Ranked { order, .. } => Place::try_from(order.len()).unwrap_or(Place::MAX),
+            Addresses::Arrived(_) => 0,
+        }
     }
 
     /// The address's number in the set it came from.
     pub(super) fn id(&self, place: Place) -> Option<u32> {
-        self.order.get(place as usize).copied()
+        match &self.addresses {
+            Addresses::Ranked { order, .. } => order.get(place as usize).copied(),
+            Addresses::Arrived(places) => places.borrow().get(place).map(|arrival| arrival.id),
+        }
     }
 
     /// The address.
     pub(super) fn ip(&self, place: Place) -> Option<IpAddr> {
-        self.id(place).map(|id| self.indicators.ip(id))
+        match &self.addresses {
+            Addresses::Ranked { indicators, order } => order.get(place as usize).map(|&id| indicators.ip(id)),
+            Addresses::Arrived(places) => places.borrow().get(place).map(|arrival| arrival.ip),
+        }
+    }
+
+    /// Its place among those that wait for a lane.
+    pub(super) fn standing(&self, place: Place) -> Standing {
+        match &self.addresses {
+            Addresses::Ranked { .. } => Standing { weight: 0, since: Reverse(u64::from(place)) },
+            Addresses::Arrived(places) => places.borrow().standing(place),
+        }
+    }
+
+    /// Gives an arrival its place; none in a ranked order, where nothing arrives.
+    pub(super) fn take_in(&self, arrival: Arrival) -> Option<Place> {
+        match &self.addresses {
+            Addresses::Ranked { .. } => None,
+            Addresses::Arrived(places) => Some(places.borrow_mut().take_in(arrival)),
+        }
+    }
+
+    /// The address is finished: another may take its place.
+    pub(super) fn forget(&self, place: Place) {
+        if let Addresses::Arrived(places) = &self.addresses {
+            places.borrow_mut().forget(place);
+        }
     }
 
     /// Whether this lane may be asked about it: it takes the family, and the guard clears it.

@@ -37,29 +37,52 @@ impl Horizon {
     }
 }
 
-/// The look-ups that the cascade hands to a lane with `ask = "suspicious"`: worst verdict first, then by rank.
+/// How urgent an address is among those that wait; the greatest goes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(super) struct Standing {
+    pub(super) weight: u64,
+    pub(super) since: Reverse<u64>,
+}
+
+/// An address as it is handed over: what others said of it, its rank, its place.
+type Handed = (u8, Standing, Place);
+
+/// The look-ups that are handed to a lane: those that the cascade leaves to one with `ask = "suspicious"`, and what
+/// arrives. Worst verdict first, then by rank.
 #[derive(Debug, Default)]
 pub(super) struct Feed {
-    heap: RefCell<BinaryHeap<(u8, Reverse<Place>)>>,
+    heap: RefCell<BinaryHeap<Handed>>,
+    /// The one taken last.
+    last: Cell<Option<Handed>>,
     finished: Cell<bool>,
     changed: Notify,
 }
 
 impl Feed {
-    /// Hands over an address of which the others said `verdict`.
-    pub(super) fn push(&self, place: Place, verdict: Option<Verdict>) {
+    /// Hands over an address of which the others, if they were asked, said `verdict`.
+    pub(super) fn push(&self, place: Place, standing: Standing, verdict: Option<Verdict>) {
         let weight = match verdict {
             Some(Verdict::Malicious) => 3,
             Some(Verdict::Suspicious) => 2,
             Some(Verdict::Unknown | Verdict::Benign) => 1,
             None => 0,
         };
-        self.heap.borrow_mut().push((weight, Reverse(place)));
+        self.heap.borrow_mut().push((weight, standing, place));
         self.changed.notify_waiters();
     }
 
     pub(super) fn pop(&self) -> Option<Place> {
-        self.heap.borrow_mut().pop().map(|(_, Reverse(place))| place)
+        self.last.set(self.heap.borrow_mut().pop());
+        self.last.get().map(|(_, _, place)| place)
+    }
+
+    /// Takes back the one that was taken last, so that a worse one that comes meanwhile goes before it. False where it
+    /// was another.
+    pub(super) fn put_back(&self, place: Place) -> bool {
+        let is_last = |handed: &Handed| handed.2 == place;
+        let back = self.last.take().filter(is_last);
+        self.heap.borrow_mut().extend(back);
+        back.is_some()
     }
 
     pub(super) fn is_empty(&self) -> bool {

@@ -3,6 +3,7 @@
 
 #![expect(clippy::cast_precision_loss, reason = "counts of a test are far below 2^52")]
 
+mod arrivals;
 mod batches;
 mod bounds;
 mod faults;
@@ -11,13 +12,14 @@ mod refusals;
 mod several;
 
 use super::*;
-use crate::extract::{self, InputFormat};
+use crate::extract::{self, Indicators, InputFormat};
 use crate::plan::{Guard, Local, plan};
 use crate::provider::{Sandbox, Table, Thresholds};
 use crate::simulate::{Scenario, Server, Snapshot};
 use outcome::{ErrorBody, Outcome, Part};
 use std::fmt::Write as _;
 use std::io::Write as _;
+use std::pin::Pin;
 use std::sync::atomic::AtomicBool;
 
 /// A world: a scenario, how many addresses, and who is asked how.
@@ -34,7 +36,12 @@ pub(super) struct World {
     pub(super) max_time: Option<Duration>,
     pub(super) adjust: Box<dyn Fn(&mut LaneSettings)>,
     pub(super) stop_after: Option<Duration>,
+    /// Sends addresses as they arrive, in the place of those above.
+    pub(super) sender: Option<Sending>,
 }
+
+/// What sends arrivals; it is over when its end is dropped.
+pub(super) type Sending = Box<dyn FnOnce(mpsc::Sender<Arrival>) -> Pin<Box<dyn Future<Output = ()>>>>;
 
 /// What came of it.
 pub(super) struct Came {
@@ -57,7 +64,16 @@ impl World {
             max_time: None,
             adjust: Box::new(|_| {}),
             stop_after: None,
+            sender: None,
         }
+    }
+
+    /// Asks about what `send` sends.
+    pub(super) fn sent_by<F: Future<Output = ()> + 'static>(
+        self,
+        send: impl FnOnce(mpsc::Sender<Arrival>) -> F + 'static,
+    ) -> Self {
+        Self { sender: Some(Box::new(move |coming| Box::pin(send(coming)))), ..self }
     }
 
     pub(super) fn adjusted(self, adjust: impl Fn(&mut LaneSettings) + 'static) -> Self {
@@ -99,12 +115,18 @@ impl World {
             max_body: 1 << 20,
             ..TransportSettings::default()
         };
+        let (work, sending) = match self.sender {
+            None => (Work::Ranked { indicators, order: laid.order }, None),
+            Some(send) => {
+                let (coming, inbox) = mpsc::channel(8);
+                (Work::Arriving(inbox), Some(send(coming)))
+            }
+        };
         let (stopper, stop) = stop::channel();
         let run = Run {
             filters: Arc::new(Filters::new(&definitions, Sandbox::InProcess, Thresholds::default()).unwrap()),
             lanes: specs,
-            indicators,
-            order: laid.order,
+            work,
             local: Arc::new(self.local),
             transport: Transport::new(&settings, Guard::default()).unwrap(),
             concurrency: self.concurrency,
@@ -132,7 +154,12 @@ impl World {
             }
             finished
         };
-        let (stats, finished) = tokio::join!(super::run(run, out), collect);
+        let send = async {
+            if let Some(sending) = sending {
+                sending.await;
+            }
+        };
+        let (stats, finished, ()) = tokio::join!(super::run(run, out), collect, send);
         Came { finished, stats, ledger: ledger.snapshot(), took: began.elapsed() }
     }
 }
