@@ -20,10 +20,17 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use super::{Blocks, Input, InputError, Piece, Source};
+use super::{Blocks, Input, InputError, Piece, Source, sniff};
 
 /// Last bytes kept to recognise a file that was cut back and has grown again: more than a timestamp and a flow id.
 const REMEMBERED: usize = 256;
+
+/// Bytes taken at one look, about: some ten milliseconds' work, so that whoever follows hears of other things between,
+/// however much is there.
+const LOOK: usize = 8 << 20;
+
+/// How much of a file's beginning is looked at to tell what it is.
+const BEGINNING: u64 = 64 * 1024;
 
 /// A file that is followed.
 pub(crate) struct Follow {
@@ -102,23 +109,59 @@ impl Follow {
         Self { path: path.to_owned(), max_line, current: None, previous: None, cuts: 0 }
     }
 
-    /// Gives all whole lines there are by now, as [`Piece`]s.
-    pub(crate) fn poll(&mut self, mut take: impl FnMut(&Piece<'_>)) -> Result<(), InputError> {
+    /// The whole lines at the beginning of the file, 64 KiB at the most; none while there are none, or no file.
+    pub(crate) fn beginning(&self) -> Result<Option<Vec<u8>>, InputError> {
         let input = Input::File(self.path.clone());
+        let refuse = |what| Err(InputError::NotFollowed { input: input.clone(), what });
+        // A named pipe would not even open.
+        match self.path.metadata() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(InputError::open(&input, error)),
+            Ok(data) if data.is_dir() => return Err(InputError::Directory { input }),
+            Ok(data) if !data.is_file() => return refuse("no regular file"),
+            Ok(_) => {}
+        }
+        let source = match Source::open(&input) {
+            Err(InputError::NotFound { .. }) => return Ok(None),
+            source => source?,
+        };
+        if source.plain.is_none() {
+            return refuse("compressed, or in UTF-16");
+        }
+        let mut prefix = Vec::new();
+        source.take(BEGINNING).read_to_end(&mut prefix).map_err(|error| InputError::read(&input, error))?;
+        if let Some(what) = sniff::binary(&prefix) {
+            return Err(InputError::NotText { input, what });
+        }
+        let whole = memchr::memrchr(b'\n', &prefix).map_or(0, |at| at + 1);
+        // A first line longer than that is one all the same.
+        if (prefix.len() as u64) < BEGINNING || whole > 0 {
+            prefix.truncate(whole);
+        }
+        Ok((!prefix.is_empty()).then_some(prefix))
+    }
+
+    /// Gives the whole lines there are by now, as [`Piece`]s. False where there is so much that some was left for the
+    /// next look.
+    pub(crate) fn poll(&mut self, mut take: impl FnMut(&Piece<'_>)) -> Result<bool, InputError> {
+        let (input, mut room) = (Input::File(self.path.clone()), LOOK);
         let fail = |source| InputError::read(&input, source);
         // A rotation may be under way while we look: after a change, look again.
         loop {
             for tail in [&mut self.previous, &mut self.current].into_iter().flatten() {
                 if tail.is_cut().map_err(fail)? {
                     self.cuts += 1;
+                    // Nothing can be read there any more but what stands in memory.
                     tail.drain_rest(&mut take)?;
                     let again = tail.file.try_clone().map_err(fail)?;
                     *tail = Tail::new(again, &input, self.max_line).map_err(fail)?;
                 }
-                tail.drain(&mut take)?;
+                if !tail.drain(&mut take, &mut room)? {
+                    return Ok(false);
+                }
             }
             if !self.move_over(&input, &mut take)? {
-                return Ok(());
+                return Ok(true);
             }
         }
     }
@@ -142,10 +185,10 @@ impl Follow {
         }
         // The writer has moved over; what it wrote to the old file before is all there now.
         if let Some(old) = &mut self.current {
-            old.drain(&mut *take)?;
+            old.drain_all(&mut *take)?;
         }
         if let Some(mut older) = self.previous.take() {
-            older.drain(&mut *take)?;
+            older.drain_all(&mut *take)?;
             older.drain_rest(&mut *take)?;
         }
         self.previous = self.current.replace(Tail::new(file, input, self.max_line).map_err(fail)?);
@@ -155,7 +198,7 @@ impl Follow {
     /// What stands unfinished at the end, once nobody waits any longer.
     pub(crate) fn finish(&mut self, mut take: impl FnMut(&Piece<'_>)) -> Result<(), InputError> {
         for mut tail in [self.previous.take(), self.current.take()].into_iter().flatten() {
-            tail.drain(&mut take)?;
+            tail.drain_all(&mut take)?;
             tail.drain_rest(&mut take)?;
         }
         Ok(())
@@ -168,17 +211,27 @@ impl Follow {
 }
 
 impl Tail {
-    fn drain(&mut self, take: &mut impl FnMut(&Piece<'_>)) -> Result<(), InputError> {
-        while let Some(piece) = self.blocks.next()? {
+    /// What is there, as far as there is room for it. False where there was not.
+    fn drain(&mut self, take: &mut impl FnMut(&Piece<'_>), room: &mut usize) -> Result<bool, InputError> {
+        while *room > 0 {
+            let Some(piece) = self.blocks.next()? else { return Ok(true) };
+            if let Piece::Lines(_, length) = piece {
+                *room = room.saturating_sub(length);
+            }
             take(&piece);
         }
-        Ok(())
+        Ok(false)
+    }
+
+    fn drain_all(&mut self, take: &mut impl FnMut(&Piece<'_>)) -> Result<(), InputError> {
+        let mut room = usize::MAX;
+        self.drain(take, &mut room).map(drop)
     }
 
     /// The half line that waits, as it is.
     fn drain_rest(&mut self, take: &mut impl FnMut(&Piece<'_>)) -> Result<(), InputError> {
         self.blocks.end_here();
-        self.drain(take)
+        self.drain_all(take)
     }
 }
 

@@ -101,6 +101,14 @@ pub enum InputError {
         /// With its article, as "a zip archive".
         what: &'static str,
     },
+    /// It is to be read on as it grows, and cannot be.
+    #[error("{input} cannot be followed: it is {what}")]
+    NotFollowed {
+        /// What was to be read.
+        input: Input,
+        /// What it is instead of a plain file.
+        what: &'static str,
+    },
 }
 
 impl InputError {
@@ -131,6 +139,9 @@ impl InputError {
             }
             Self::NotText { .. } => {
                 Some("unpack it and pass what is inside; gzip and zstd are read as they are")
+            }
+            Self::NotFollowed { .. } => {
+                Some("follow the plain file that is being written; read what is finished without --follow")
             }
             _ => None,
         }

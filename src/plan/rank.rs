@@ -28,6 +28,28 @@ pub fn rank(indicators: &Indicators, ids: &mut [u32]) {
     });
 }
 
+/// The same order as one number, the largest first, for addresses that come one by one: counts above two million and
+/// times of the same second are told apart no more.
+#[must_use]
+pub fn weight(key: &RankKey) -> u64 {
+    let most = (1 << COUNT_BITS) - 1;
+    let seconds = key.last_ms.map_or(0, |ms| u32::try_from(ms / 1000).unwrap_or(0));
+    let mut weight = u64::from(key.in_alert);
+    for (bits, value) in [
+        (8, u64::from(u8::MAX - key.severity.unwrap_or(u8::MAX))),
+        (1, u64::from(key.inbound)),
+        (1, u64::from(key.outbound)),
+        (COUNT_BITS, key.count.min(most)),
+        (32, u64::from(seconds)),
+    ] {
+        weight = weight << bits | value;
+    }
+    weight
+}
+
+/// What 64 bits leave beside the others.
+const COUNT_BITS: u32 = 21;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -64,6 +86,13 @@ mod tests {
         assert_eq!(worst_first((&QUIET, ip), (&QUIET, "203.0.113.8".parse().unwrap())), Ordering::Less);
     }
 
+    #[test]
+    fn a_count_beyond_what_the_weight_holds_spills_into_nothing() {
+        let many = RankKey { count: u64::MAX, last_ms: Some(i64::MAX), ..QUIET };
+        assert!(weight(&many) < weight(&RankKey { outbound: true, count: 0, last_ms: None, ..QUIET }));
+        assert!(weight(&many) > weight(&RankKey { count: 1_000_000, ..QUIET }));
+    }
+
     fn key() -> impl Strategy<Value = RankKey> {
         (
             any::<bool>(),
@@ -84,6 +113,13 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn the_weight_never_contradicts_the_order(a in key(), b in key()) {
+            let ip = std::net::Ipv4Addr::LOCALHOST.into();
+            let by_weight = weight(&b).cmp(&weight(&a));
+            prop_assert!(by_weight.is_eq() || by_weight == worst_first((&a, ip), (&b, ip)));
+        }
+
         #[test]
         fn it_is_a_total_order(a in key(), b in key(), c in key(), ip: [u32; 3]) {
             let ip = ip.map(|bits| IpAddr::from(std::net::Ipv4Addr::from_bits(bits)));

@@ -166,3 +166,24 @@ fn a_file_that_is_not_there_yet_is_awaited() {
     follow.poll(|piece| count(piece, &mut lines)).unwrap();
     assert_eq!(lines.len(), 1);
 }
+
+#[test]
+fn very_much_is_taken_in_several_looks() {
+    let mut world = World::new();
+    let lines = 3 * LOOK / 1000;
+    let mut writer = io::BufWriter::new(&world.writer);
+    (1..=lines).try_for_each(|n| writeln!(writer, "line {n:0>994}")).unwrap();
+    writer.into_inner().unwrap();
+    let (mut looks, mut count) = (0, 0);
+    loop {
+        let is_all = world.follow.poll(|piece| {
+            let Piece::Lines(text, length) = piece else { panic!("no line is that long") };
+            count += memchr::memchr_iter(b'\n', &text[..*length]).count();
+        });
+        looks += 1;
+        if is_all.unwrap() {
+            break;
+        }
+    }
+    assert_eq!((looks, count), (3, lines));
+}
