@@ -3,6 +3,7 @@
 use super::args::{Enrich, Form, Global, InputArgs, Lookup, LookupArgs, OutputArgs, Rehearse};
 use super::exit::Exit;
 use super::flags::{Flags, since};
+use super::follow;
 use super::keyring::Keyring;
 use super::local;
 use super::lookups::{Session, excluded, warn_of};
@@ -30,6 +31,9 @@ use std::time::Instant;
 /// # Errors
 /// See [`CliError`].
 pub(super) async fn run(args: Enrich, global: Global) -> Result<Exit, CliError> {
+    if args.input.follow {
+        return Box::pin(follow::enrich(args, global)).await;
+    }
     let inputs = inputs(args.files, "sift enrich")?;
     not_an_input(&inputs, args.output.output.as_deref())?;
     let mut flags = Flags::default();
@@ -209,7 +213,7 @@ pub(super) fn named_scenario(name: &str) -> Result<Scenario, CliError> {
 }
 
 /// Configuration, providers and, for a rehearsal, the server.
-async fn session(
+pub(super) async fn session(
     command: &'static str,
     mut flags: Flags,
     lookups: LookupArgs,

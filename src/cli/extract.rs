@@ -4,7 +4,9 @@ use super::args::{Extract, ExtractSort, Global};
 use super::enrich::{inputs, not_an_input, options};
 use super::exit::Exit;
 use super::flags::Flags;
+use super::follow;
 use super::lookups::warn_of;
+use super::on_runtime;
 use super::report::CliError;
 use super::settings::Settings;
 use super::voice;
@@ -21,6 +23,9 @@ use std::sync::atomic::AtomicBool;
 /// # Errors
 /// See [`CliError`].
 pub(super) fn run(args: Extract, global: &Global) -> Result<Exit, CliError> {
+    if args.input.follow {
+        return on_runtime(follow::extract(args, global));
+    }
     let inputs = inputs(args.files, "sift extract")?;
     not_an_input(&inputs, args.output.as_deref())?;
     let mut flags = Flags::default();
@@ -51,7 +56,7 @@ pub(super) fn run(args: Extract, global: &Global) -> Result<Exit, CliError> {
     Ok(Exit::Ok)
 }
 
-fn failed(target: &str, source: std::io::Error) -> CliError {
+pub(super) fn failed(target: &str, source: std::io::Error) -> CliError {
     let target = target.to_owned();
     CliError::Output(match source.kind() {
         std::io::ErrorKind::BrokenPipe => OutputError::ClosedPipe { target },
@@ -83,7 +88,7 @@ fn write_to(
 
 /// A line: the address alone, or `{ip, type, scope, seen, v}`. None of the values but `seen`, which is JSON as it
 /// comes, needs an escape.
-fn append_line(indicators: &Indicators, id: u32, bare: bool, line: &mut Vec<u8>) {
+pub(super) fn append_line(indicators: &Indicators, id: u32, bare: bool, line: &mut Vec<u8>) {
     let ip = indicators.ip(id);
     if bare {
         append_ip(ip, line);
@@ -109,7 +114,7 @@ fn append_line(indicators: &Indicators, id: u32, bare: bool, line: &mut Vec<u8>)
 }
 
 /// What was read, in words.
-fn say(extraction: &Extraction) {
+pub(super) fn say(extraction: &Extraction) {
     let counts = &extraction.counts;
     let scopes: Vec<String> = extraction
         .indicators

@@ -6,9 +6,10 @@ use super::exit::{Exit, choose};
 use super::keyring::Keyring;
 use super::progress::{Done, Progress};
 use super::providers_of_run::{Rehearsal, lanes, nobody};
+use super::recorder::{Counts, Recorder, Written};
 use super::report::{CliError, output_tip, say};
 use super::summary::Began;
-use super::writer::{Writer, Written};
+use super::writer::Writer;
 use super::{notes, signals, summary, voice};
 use crate::config::{Config, Environment, Loaded};
 use crate::enrich::{
@@ -29,7 +30,7 @@ use tokio::sync::mpsc;
 
 /// Finished addresses that wait for the writer. Enough to ride out a short stall of the reader; when it is full the lanes
 /// wait, and no more is asked than can be written.
-const UNWRITTEN: usize = 1024;
+pub(super) const UNWRITTEN: usize = 1024;
 
 /// What a run is made of, before the input has been read.
 pub(super) struct Session {
@@ -57,7 +58,7 @@ pub(super) struct Session {
 }
 
 impl Session {
-    fn config(&self) -> &Config {
+    pub(super) fn config(&self) -> &Config {
         &self.loaded.config
     }
 
@@ -113,8 +114,9 @@ impl Session {
 
     /// Listens for signals from here on.
     pub(super) fn listen(&self) -> Result<(), CliError> {
-        let listening =
-            signals::listen(self.stopper.clone(), Arc::clone(&self.reading), self.global.quiet > 1);
+        let word = "stopping: what is in flight may take 5 s more; once more to leave at once";
+        let word = (self.global.quiet <= 1).then_some(word);
+        let listening = signals::listen(self.stopper.clone(), Arc::clone(&self.reading), word);
         listening.map(drop).map_err(|source| CliError::System { what: "listen for signals", source })
     }
 
@@ -150,26 +152,19 @@ impl Session {
         let progress =
             Progress::start(self.global.progress, &laid, &specs, &indicators, &guard, &board, &done);
         let writer = Writer {
-            sink,
+            recorder: self.recorder(sink, &guard, &definitions, clock)?,
             sort: config.output.sort,
             indicators: Arc::clone(&indicators),
             plan: Arc::clone(&laid),
-            local: Arc::clone(&self.local),
-            guard: guard.clone(),
-            providers: definitions.clone(),
-            clock,
-            fail_on: self.fail_on()?,
             limit: config.input.limit.unwrap_or_default(),
-            stopper: self.stopper.clone(),
-            stop: self.stop.clone(),
             done: done.clone(),
         };
         let (finished, inbox) = mpsc::channel::<Finished>(UNWRITTEN);
         let thread = std::thread::Builder::new().name("writer".into()).spawn(move || writer.run(inbox));
         let thread =
             thread.map_err(|source| CliError::System { what: "start the writer's thread", source })?;
-        let stats =
-            self.ask(&config, specs, &definitions, indicators, &laid, guard, clock, board, finished).await?;
+        let work = Work::Ranked { indicators, order: laid.order.clone() };
+        let stats = self.ask(specs, &definitions, work, guard, clock, board, finished).await?;
         let written = tokio::task::spawn_blocking(move || thread.join()).await;
         let written = written
             .ok()
@@ -179,19 +174,39 @@ impl Session {
         self.conclude(&written, &counts, &laid, stats, began)
     }
 
-    #[expect(clippy::too_many_arguments, reason = "every part of a run meets here, once")]
-    async fn ask(
+    /// What makes records and writes them.
+    pub(super) fn recorder(
         &self,
-        config: &Config,
+        sink: Sink,
+        guard: &Guard,
+        definitions: &[Arc<Definition>],
+        clock: RunClock,
+    ) -> Result<Recorder, CliError> {
+        Ok(Recorder {
+            sink,
+            local: Arc::clone(&self.local),
+            guard: guard.clone(),
+            providers: definitions.to_vec(),
+            clock,
+            fail_on: self.fail_on()?,
+            stopper: self.stopper.clone(),
+            stop: self.stop.clone(),
+            counts: Counts::default(),
+        })
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "every part of a run meets here, once")]
+    pub(super) async fn ask(
+        &self,
         specs: Vec<LaneSpec>,
         definitions: &[Arc<Definition>],
-        indicators: Arc<crate::extract::Indicators>,
-        laid: &Plan,
+        work: Work,
         guard: Guard,
         clock: RunClock,
         board: Board,
         finished: mpsc::Sender<Finished>,
     ) -> Result<Vec<LaneStats>, CliError> {
+        let config = self.config();
         let thresholds =
             Thresholds { malicious: config.verdict.malicious, suspicious: config.verdict.suspicious };
         let filters =
@@ -202,7 +217,7 @@ impl Session {
         let run = enrich::Run {
             lanes: specs,
             filters: Arc::new(filters),
-            work: Work::Ranked { indicators, order: laid.order.clone() },
+            work,
             local: Arc::clone(&self.local),
             transport,
             concurrency: config.concurrency.get(),
@@ -216,7 +231,8 @@ impl Session {
         Ok(enrich::run(run, finished).await)
     }
 
-    fn conclude(
+    /// Says what it came to.
+    pub(super) fn conclude(
         &self,
         written: &Written,
         counts: &crate::extract::Counts,

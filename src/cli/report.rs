@@ -5,6 +5,7 @@ use super::voice::{self, Detail};
 use crate::config::{ConfigErrors, HomeNetError, KeyError};
 use crate::enrich::{Stop, TransportError};
 use crate::extract::ExtractError;
+use crate::input::InputError;
 use crate::output::OutputError;
 use crate::provider::DefinitionErrors;
 use crate::simulate::{ScenarioError, SimulateError};
@@ -101,6 +102,7 @@ impl CliError {
     pub fn exit(&self) -> Exit {
         match self {
             Self::Usage { .. }
+            | Self::Extract(ExtractError::Input(InputError::NotFollowed { .. }))
             | Self::Config(_)
             | Self::Definitions(_)
             | Self::Scenario(_)

@@ -7,14 +7,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Listens until the process ends. `reading` is set too, so that a long input is left.
+/// Listens until the process ends. `reading` is set too, so that a long input is left. `word` is said at the first.
 ///
 /// # Errors
 /// Where the handlers cannot be installed.
 pub(super) fn listen(
     stopper: Stopper,
     reading: Arc<AtomicBool>,
-    quiet: bool,
+    word: Option<&'static str>,
 ) -> std::io::Result<tokio::task::JoinHandle<()>> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
@@ -30,8 +30,8 @@ pub(super) fn listen(
                 leave(exit);
             }
             second = true;
-            if !quiet {
-                voice::tell("stopping: what is in flight may take 5 s more; once more to leave at once");
+            if let Some(word) = word {
+                voice::tell(word);
             }
             reading.store(true, Ordering::Relaxed);
             stopper.stop(stop);

@@ -2,8 +2,8 @@
 
 use super::exit::Exit;
 use super::progress::{due, pace, rough};
+use super::recorder::Written;
 use super::voice;
-use super::writer::Written;
 use crate::enrich::{Ask, LaneSpec, LaneStats, Stop};
 use crate::extract::{Counts, Indicators};
 use crate::output::Summary;

@@ -145,6 +145,9 @@ fn every_example_runs() {
             run(&format!("echo fake-key | {line}"))
         } else if line.starts_with("sift config init") && !line.contains("--force") {
             run(&format!("{line} --force"))
+        } else if line.contains("--follow") {
+            // Until Ctrl-C.
+            run(&format!("timeout --preserve-status -s INT 2 {line}"))
         } else {
             run(&line)
         };
@@ -153,6 +156,7 @@ fn every_example_runs() {
         let allowed: &[i32] = match line.as_str() {
             line if line.starts_with("sift lists") => &[0, 2, 3, 4],
             _ if is_rehearsal => &[0, 3],
+            line if line.contains("--follow") => &[130],
             _ => &[0],
         };
         let text = stderr(&output);

@@ -13,7 +13,8 @@ Examples:
   sift enrich eve.json | jq -r 'select(.verdict==\"malicious\").ip'
   zcat eve.json.*.gz | sift enrich - --alerts -p abuseipdb,virustotal
   sift extract eve.json | jq -c 'select(.seen.severity==1)' | sift enrich -
-  sift enrich eve.json -f csv --fields ip,verdict,providers.abuseipdb.reports")]
+  sift enrich eve.json -f csv --fields ip,verdict,providers.abuseipdb.reports
+  sift enrich --follow eve.json --alerts -o ips.ndjson --append   # on and on, as the log grows")]
 pub struct Enrich {
     /// Files to read, plain, gzip or zstd; "-" is standard input (the default, unless it is a terminal)
     #[arg(value_name = "FILE", help_heading = None, value_hint = ValueHint::FilePath)]
@@ -63,7 +64,8 @@ pub struct Lookup {
 Examples:
   sift extract eve.json | jq -c 'select(.seen.severity==1)' | sift enrich -
   sift extract --alerts --no-context eve.json.*.gz
-  sift extract --sort rank eve.json | head -20   # the worst twenty")]
+  sift extract --sort rank eve.json | head -20   # the worst twenty
+  sift extract --follow --no-context eve.json   # each new one as it comes, until Ctrl-C")]
 pub struct Extract {
     /// Files to read, plain, gzip or zstd; "-" is standard input (the default, unless it is a terminal)
     #[arg(value_name = "FILE", help_heading = None, value_hint = ValueHint::FilePath)]
@@ -107,6 +109,10 @@ pub struct Rehearse {
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Input")]
 pub struct InputArgs {
+    /// Read on as the files grow, through rotation and truncation, and print each new address at once, until a signal or
+    /// --max-time ends it
+    #[arg(long)]
+    pub follow: bool,
     /// Only alerts; the same as --event-type alert
     #[arg(long)]
     pub alerts: bool,
