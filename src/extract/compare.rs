@@ -17,7 +17,7 @@ const ROOM: usize = 128;
 /// of the ways that reading without `strict` allows:
 ///
 /// - the line is damaged, but after the place where the scanner had all it needed;
-/// - a key that is needed is given twice, or a JSON text that is no object stands between two that are.
+/// - a key that is needed is given twice.
 ///
 /// Of several lines, the first disagreement counts.
 #[must_use]
@@ -48,7 +48,7 @@ fn compare(line: &[u8], options: &Options) -> Option<String> {
         let text = [line, &[b'\n'; ROOM]].concat();
         scan(&text, 0, needs).is_ok_and(|found| event::error_at(line).is_some_and(|at| at >= found.stopped))
     } else {
-        full.counts.not_object > 0 || repeats_key(line)
+        repeats_key(line)
     };
     if is_explained { None } else { Some(format!("scanner: {said}\nfull parse: {expected}")) }
 }
@@ -120,8 +120,38 @@ mod tests {
         check(include_bytes!("../../fixtures/eve.json"));
     }
 
+    #[test]
+    fn no_object_is_missed_whatever_stands_before_it() {
+        let first = "{\"event_type\":\"alert\",\"src_ip\":\"192.0.2.1\",\"dest_ip\":\"10.0.0.1\",\"x\":{\"y\":[{}]},\"z\":\"a{}\"}";
+        let second = "{\"event_type\":\"alert\",\"src_ip\":\"192.0.2.2\",\"dest_ip\":\"10.0.0.2\"}";
+        for between in [
+            "",
+            " ",
+            "\t\r ",
+            "17",
+            " 17 ",
+            "-1e5",
+            " \"text\" ",
+            "\",\"",
+            "\":\"",
+            "\"}\"",
+            "[]",
+            " [1,{\"a\":2}] ",
+            "null",
+            " true false",
+            "{}",
+            " {} 17 [] ",
+        ] {
+            let line = format!("{first}{between}{second}");
+            check(line.as_bytes());
+            let quick = read(line.as_bytes(), &Options { threads: 1, context: false, ..Options::default() });
+            let found: Vec<_> = quick.fresh.iter().map(|fresh| fresh.ip.to_string()).collect();
+            assert_eq!(found, ["192.0.2.1", "10.0.0.1", "192.0.2.2", "10.0.0.2"], "{line}");
+        }
+    }
+
     /// Pieces that matter to the scanner, to be put together at random.
-    const PIECES: [&str; 40] = [
+    const PIECES: [&str; 44] = [
         "{",
         "}",
         "[",
@@ -161,6 +191,10 @@ mod tests {
         "\u{e9}",
         "}{",
         "} {",
+        "} 17 {",
+        "}\"a\"{",
+        "}[]\t{",
+        "}null {",
         "\"flow_id\":1284404258079872",
     ];
 

@@ -105,7 +105,7 @@ impl<'o> Parser<'o> {
         // The rest of the line takes longer than a fetch.
         self.recent.prefetch(found.src_ip.of(text));
         self.recent.prefetch(found.dest_ip.of(text));
-        let end = line_end(text, found.stopped).ok()?;
+        let end = line_end(text, at, found.stopped).ok()?;
         let line = text.get(at..end)?;
         let body = trim_end(line);
         let is_whole =

@@ -6,7 +6,7 @@
 //! is rare, only to notice it.
 //!
 //! Up to the point where it stops it checks as strictly as the full parse. Beyond it only two things are looked at:
-//! that the line ends in `}`, and that no second object begins in it. A line that is damaged further on is therefore
+//! that the line ends in `}`, and that no other JSON text follows the object in it. A line that is damaged further on is therefore
 //! kept, and a key repeated further on is missed; `Options::strict` turns the scanner off.
 
 #![expect(clippy::inline_always, reason = "the walk is one loop; split up it takes a fifth longer")]
@@ -338,10 +338,10 @@ fn refuse_second(already: Span) -> Result<(), Odd> {
     if already.is_set() { Err(Odd) } else { Ok(()) }
 }
 
-/// Finds the LF that ends the line, from a place in it where nothing more is needed. Odd where the text ends first,
-/// or where a second object may begin before it.
+/// Finds the LF that ends the line from `start` on, from a place in it where nothing more is needed. Odd where the text
+/// ends first, or where another JSON text follows the object.
 #[inline]
-pub(super) fn line_end(text: &[u8], mut at: usize) -> Result<usize, Odd> {
+pub(super) fn line_end(text: &[u8], start: usize, mut at: usize) -> Result<usize, Odd> {
     loop {
         let mut stops = line_stops(text, at).ok_or(Odd)?;
         while stops != 0 {
@@ -349,8 +349,8 @@ pub(super) fn line_end(text: &[u8], mut at: usize) -> Result<usize, Odd> {
             if text.get(stop) == Some(&b'\n') {
                 return Ok(stop);
             }
-            if follows_object(text, stop) {
-                return Err(Odd);
+            if may_begin(text, stop) {
+                return only_object(text, start);
             }
             stops &= stops - 1;
         }
@@ -358,8 +358,20 @@ pub(super) fn line_end(text: &[u8], mut at: usize) -> Result<usize, Odd> {
     }
 }
 
-/// Whether a brace closes before the blanks before `at`.
-fn follows_object(text: &[u8], at: usize) -> bool {
-    let before = text.get(..at).unwrap_or_default();
-    before.iter().rev().find(|byte| !matches!(byte, b' ' | b'\t' | b'\r')) == Some(&b'}')
+/// Whether a JSON text may begin at `at`, or after the blanks there.
+fn may_begin(text: &[u8], at: usize) -> bool {
+    let rest = text.get(at..).unwrap_or_default();
+    let next = rest.iter().find(|byte| !matches!(byte, b' ' | b'\t' | b'\r'));
+    matches!(next, Some(b'{' | b'[' | b'"' | b'-' | b'0'..=b'9' | b't' | b'f' | b'n'))
+}
+
+/// The end of the line from `start` on, if it is one object and no more: a brace that closes inside a string looks just
+/// like the end of the object, and only a walk tells. What breaks off further on is no second object either.
+#[cold]
+fn only_object(text: &[u8], start: usize) -> Result<usize, Odd> {
+    let rest = text.get(start..).ok_or(Odd)?;
+    let line = rest.get(..memchr::memchr(b'\n', rest).ok_or(Odd)?).ok_or(Odd)?;
+    let mut walker = Walker::new(line);
+    let is_alone = walker.value().is_err() || walker.peek().is_none();
+    if is_alone { Ok(start + line.len()) } else { Err(Odd) }
 }

@@ -39,9 +39,9 @@ impl Window {
     }
 }
 
-/// One bit for each of the 64 bytes from `at` on after which reading cannot go on blindly: a line feed; and a brace
-/// that opens right after one that closes, or after a blank, which is how a second object in a line begins. `None`
-/// where fewer are left, or nothing stands before `at`.
+/// One bit for each of the 64 bytes from `at` on after which reading cannot go on blindly: a line feed; and what
+/// stands after a brace that closes and is none of `,`, `}` and `]`, since after an object inside another nothing else
+/// does. `None` where fewer are left, or nothing stands before `at`.
 #[inline(always)]
 pub(super) fn line_stops(text: &[u8], at: usize) -> Option<u64> {
     let bytes: &[u8; 65] = text.get(at.checked_sub(1)?..)?.first_chunk()?;
@@ -52,8 +52,8 @@ pub(super) fn line_stops(text: &[u8], at: usize) -> Option<u64> {
 #[expect(unsafe_code, reason = "see the head of this file")]
 mod imp {
     use core::arch::x86_64::{
-        __m128i, _MM_HINT_T0, _mm_and_si128, _mm_cmpeq_epi8, _mm_min_epu8, _mm_movemask_epi8, _mm_or_si128,
-        _mm_prefetch, _mm_set_epi64x, _mm_set1_epi8, _mm_sub_epi8,
+        __m128i, _MM_HINT_T0, _mm_andnot_si128, _mm_cmpeq_epi8, _mm_min_epu8, _mm_movemask_epi8,
+        _mm_or_si128, _mm_prefetch, _mm_set_epi64x, _mm_set1_epi8, _mm_sub_epi8,
     };
 
     #[inline(always)]
@@ -134,9 +134,9 @@ mod imp {
         };
         let stops = |start: usize| {
             let (before, bytes) = (at(start), at(start + 1));
-            let opens_late =
-                _mm_and_si128(is(bytes, b'{'), _mm_or_si128(is(before, b'}'), is_at_most(before, b' ')));
-            _mm_or_si128(is(bytes, b'\n'), opens_late)
+            let goes_on = _mm_or_si128(is(bytes, b','), _mm_or_si128(is(bytes, b'}'), is(bytes, b']')));
+            let ends = _mm_andnot_si128(goes_on, is(before, b'}'));
+            _mm_or_si128(is(bytes, b'\n'), ends)
         };
         let [a, b, c, d] = [stops(0), stops(16), stops(32), stops(48)];
         // Most often there is nothing, which one test tells.
@@ -170,7 +170,7 @@ mod imp {
     pub(super) fn line_stops(bytes: &[u8; 65]) -> u64 {
         let pairs = bytes.iter().zip(bytes.iter().skip(1)).enumerate();
         pairs.fold(0, |mask, (at, (&before, &byte))| {
-            let is_stop = byte == b'\n' || (byte == b'{' && (before == b'}' || before <= b' '));
+            let is_stop = byte == b'\n' || (before == b'}' && !matches!(byte, b',' | b'}' | b']'));
             mask | u64::from(is_stop) << at
         })
     }
@@ -193,15 +193,15 @@ mod tests {
     proptest! {
         #[test]
         fn every_bit_is_right(text in prop::collection::vec(
-            prop_oneof![any::<u8>(), prop::sample::select(b"{}\"\\\n \t\x1f\x20\x7f\xff09/:".to_vec())], 65)
+            prop_oneof![any::<u8>(), prop::sample::select(b"{}],\"\\\n \t\x1f\x20\x7f\xff09/:".to_vec())], 65)
         ) {
             let window = Window::at(&text, 1).unwrap();
             let (strings, non_digits, lines) =
                 (window.string_stops(), window.non_digits(), line_stops(&text, 1).unwrap());
             for at in 0..64 {
                 let (byte, last) = (text[at + 1], text[at]);
-                let late = byte == b'{' && (last == b'}' || last <= b' ');
-                prop_assert_eq!(lines >> at & 1 == 1, byte == b'\n' || late);
+                let ends = last == b'}' && !matches!(byte, b',' | b'}' | b']');
+                prop_assert_eq!(lines >> at & 1 == 1, byte == b'\n' || ends);
                 if at < WIDTH {
                     prop_assert_eq!(strings >> at & 1 == 1, matches!(byte, b'"' | b'\\' | 0..0x20));
                     prop_assert_eq!(non_digits >> at & 1 == 1, !byte.is_ascii_digit());

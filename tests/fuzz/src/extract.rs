@@ -30,8 +30,8 @@ impl Random {
     }
 }
 
-const PIECES: [&[u8]; 34] = [
-    b"{", b"}", b"[", b"]", b",", b":", b"\"", b"\\", b"\\\"", b"\\u0073", b"\\ud800", b" ", b"\t", b"\r", b"\0", b"\x01", b"\xff",
+const PIECES: [&[u8]; 38] = [
+    b"} 17 {", b"}\"a\"{", b"}[]\t{", b"}null{", b"{", b"}", b"[", b"]", b",", b":", b"\"", b"\\", b"\\\"", b"\\u0073", b"\\ud800", b" ", b"\t", b"\r", b"\0", b"\x01", b"\xff",
     b"}{", b"} {", b"}\t{", b"\"src_ip\":", b"\"dest_ip\":\"192.0.2.7\"", b"\"event_type\":\"alert\"", b"\"alert\":{\"severity\":1}",
     b"\"src_ip\":\"2001:db8::1\",", b"\"dest_port\":0443", b"null", b"1e400", b"-0", b"00", b",\"timestamp\":\"2025-01-31T08:02:11Z\"",
     b"\"signature\":\"a\\\\\"", b"203.0.113.7", b"\xc3\xa9",
