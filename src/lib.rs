@@ -12,6 +12,7 @@
 //! - [`enrich`] asks every provider in its own lane, within its limits.
 //! - [`output`] joins the providers' answers into one record per address and writes it.
 //! - [`provider`] stands beside the way: what a threat-intelligence service is, as a file.
+//! - [`store`] remembers, for all processes: answers, what was spent of each quota, what was asked by whom, and work to do.
 //! - [`config`] gives every setting its value, and says where the value came from.
 //! - [`simulate`] is a loopback server that speaks the providers' wire formats; it shares no code with the asking side.
 
@@ -24,3 +25,4 @@ pub mod output;
 pub mod plan;
 pub mod provider;
 pub mod simulate;
+pub mod store;
