@@ -78,6 +78,8 @@ pub struct Pruned {
     pub evicted: u64,
     /// Rows of the audit trail past their retention.
     pub audit: u64,
+    /// Results of the queue that were read, past the same retention.
+    pub results: u64,
 }
 
 /// Answers by provider, host and address, whatever the key. Errors and skips are never here.
@@ -102,6 +104,6 @@ pub trait Cache {
     fn clear(&self, provider: Option<Arc<str>>, ip: Option<IpAddr>) -> Reply<u64>;
 
     /// Drops what has expired, then what expires soonest until the cache takes at most `max_bytes`, then audit rows
-    /// past their retention, and gives room back to the file system. In small steps, so that nobody waits for it.
+    /// and read results of the queue past their retention, and gives room back to the file system. In small steps, so that nobody waits for it.
     fn prune(&self, now: Timestamp, max_bytes: u64) -> Reply<Pruned>;
 }

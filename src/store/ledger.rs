@@ -178,7 +178,7 @@ pub trait Ledger {
     fn settle(&self, account: &Account, settled: Vec<Settled>) -> Reply<()>;
 
     /// Corrects the count by the provider's word, which wins in both directions; look-ups still in flight are taken as
-    /// not yet counted by it.
+    /// not yet counted by it: so settle what the same reply answered first.
     fn told(&self, account: &Account, telling: TellingOf, now: Timestamp) -> Reply<()>;
 
     /// Nothing of this account is admitted before `until`, in any process. `used_up`: because this window is.
@@ -186,6 +186,6 @@ pub trait Ledger {
     fn hold(&self, account: &Account, until: Timestamp, used_up: Option<Window>, now: Timestamp)
     -> Reply<()>;
 
-    /// Every window of every account that was ever asked, by provider.
+    /// Every long window of every account that was ever asked, by provider.
     fn quota(&self, now: Timestamp) -> Reply<Vec<QuotaRow>>;
 }

@@ -20,9 +20,12 @@
 mod account;
 mod audit;
 mod cache;
+#[cfg(test)]
+mod conformance;
 mod error;
 mod ledger;
 mod queue;
+mod sqlite;
 
 use std::fmt::Debug;
 use std::pin::Pin;
@@ -35,8 +38,9 @@ pub use ledger::{
     Admission, Admitted, Ask, Blocked, End, Ledger, Look, QuotaRow, Settled, TellingOf, Who, Why,
 };
 pub use queue::{
-    Added, Completed, Done, FailedTask, Lease, Purge, Queue, QueueStatus, Released, Task, TaskId,
+    Added, Completed, Done, Ended, FailedTask, Lease, Purge, Queue, QueueStatus, Released, Task, TaskId,
 };
+pub use sqlite::{Place, SqliteStore};
 
 /// A call's result, in the future.
 pub type Reply<T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send>>;

@@ -60,7 +60,7 @@ pub struct Lease {
     pub task: Task,
     /// Attempts that failed before.
     pub attempts: u32,
-    /// Leases granted, this one included.
+    /// Leases of which nothing was heard again, and this one.
     pub deliveries: u32,
     /// When the lease ends, unless renewed.
     pub until: Timestamp,
@@ -101,8 +101,21 @@ pub struct Done {
     pub job: Option<Arc<str>>,
     /// When the last task ended.
     pub at: Timestamp,
-    /// By provider: [`Completed::outcome`], or the error with which it was given up.
-    pub outcomes: Vec<(Arc<str>, Vec<u8>)>,
+    /// By provider, what became of its task.
+    pub outcomes: Vec<(Arc<str>, Ended)>,
+}
+
+/// How a task ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ended {
+    /// With what [`Completed::outcome`] says.
+    Completed(Vec<u8>),
+    /// Given up, with the last error as the worker gave it.
+    Failed(Vec<u8>),
+    /// Given up: its time was over before it was asked.
+    Expired,
+    /// Given up: it was taken again and again, and each time its worker was never heard of again.
+    Lost,
 }
 
 /// A dead letter.
@@ -114,10 +127,10 @@ pub struct FailedTask {
     pub task: Task,
     /// Attempts that failed.
     pub attempts: u32,
-    /// Leases granted.
+    /// Leases of which nothing was heard again.
     pub deliveries: u32,
-    /// The last error, as the worker gave it.
-    pub error: Vec<u8>,
+    /// Why it was given up.
+    pub why: Ended,
     /// When it was given up.
     pub at: Timestamp,
 }
@@ -156,7 +169,7 @@ pub enum Purge {
 
 /// Look-ups to be made later, by whichever process takes them.
 pub trait Queue {
-    /// Adds tasks, all or none.
+    /// Adds tasks, all or none. Everybody who writes waits meanwhile: give very many in parts of some thousands.
     fn enqueue(&self, tasks: Vec<Task>, now: Timestamp) -> Reply<Added>;
 
     /// Takes up to `n` tasks of a provider that are due: the most urgent first. Nobody else gets them before `lease` is
@@ -198,7 +211,7 @@ pub trait Queue {
     fn retry(&self, provider: Option<Arc<str>>, now: Timestamp) -> Reply<u64>;
 
     /// Removes for good; returns how many tasks or results.
-    fn purge(&self, what: Purge) -> Reply<u64>;
+    fn purge(&self, what: Purge, now: Timestamp) -> Reply<u64>;
 
     /// Up to `n` addresses that are done, after entry `after`; none stands for the last that was marked as read.
     fn results(&self, after: Option<u64>, n: u32) -> Reply<Vec<Done>>;
