@@ -78,6 +78,8 @@ pub(super) async fn ask(
         seed: rand::random(),
         board: enrich::Board::default(),
         keep_raw: false,
+        memory: None,
+        budget: None,
     };
     let (_, parts) = tokio::join!(enrich::run(run, out), async {
         let mut parts = Vec::new();

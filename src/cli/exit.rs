@@ -51,7 +51,7 @@ pub struct Tally {
 #[must_use]
 pub fn choose(tally: &Tally) -> Exit {
     match tally {
-        Tally { stop: Stop::OutputFailed, .. } => Exit::Fatal,
+        Tally { stop: Stop::OutputFailed | Stop::StoreFailed, .. } => Exit::Fatal,
         Tally { stop: Stop::ClosedPipe, .. } => Exit::Ok,
         Tally { stop: Stop::Interrupted, .. } => Exit::Interrupted,
         Tally { stop: Stop::Terminated, .. } => Exit::Terminated,
@@ -79,6 +79,7 @@ mod tests {
             (Tally { stop: Stop::Interrupted, ..all_bad }, Exit::Interrupted),
             (Tally { stop: Stop::Terminated, ..all_bad }, Exit::Terminated),
             (Tally { stop: Stop::OutputFailed, ..all_bad }, Exit::Fatal),
+            (Tally { stop: Stop::StoreFailed, ..all_bad }, Exit::Fatal),
             (Tally { stop: Stop::ClosedPipe, ..all_bad }, Exit::Ok),
         ] {
             assert_eq!(choose(&tally), expected, "{tally:?}");

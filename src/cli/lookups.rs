@@ -227,6 +227,8 @@ impl Session {
             seed: rand::random(),
             board,
             keep_raw: self.output.raw,
+            memory: None,
+            budget: None,
         };
         Ok(enrich::run(run, finished).await)
     }

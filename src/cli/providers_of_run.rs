@@ -4,9 +4,10 @@ use super::keyring::{Keyring, variables};
 use super::report::CliError;
 use super::{settings, voice};
 use crate::config::{Config, Origin};
-use crate::enrich::{BreakerSettings, LaneSettings, LaneSpec, MOST_LANES};
+use crate::enrich::{BreakerSettings, Keeping, LaneSettings, LaneSpec, MOST_LANES};
 use crate::provider::{Definition, KeyUse, Pap, Quota, Table, Window};
-use secrecy::SecretString;
+use crate::store::Account;
+use secrecy::{ExposeSecret as _, SecretString};
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -57,6 +58,8 @@ pub(super) fn lanes(
             lanes.push(LaneSpec {
                 ask: config.provider(name).ask,
                 settings: limits(&definition, config),
+                keeping: keeping(&definition, key.as_ref(), config),
+                budget: None,
                 definition: Arc::new(definition),
                 key,
             });
@@ -165,6 +168,34 @@ pub(super) fn nobody(table: &Table, config: &Config) -> CliError {
             ),
         ],
     }
+}
+
+/// How the provider's answers are kept, and on whose account it is asked.
+fn keeping(definition: &Definition, key: Option<&SecretString>, config: &Config) -> Keeping {
+    let own = config.provider(&definition.name);
+    Keeping {
+        account: account(definition, key),
+        version: version(definition, config),
+        found_for: own.max_age.unwrap_or(definition.cache.found),
+        unknown_for: own.max_age_unknown.unwrap_or(definition.cache.unknown),
+        reserve: own.reserve,
+    }
+}
+
+/// Whose answers and whose quota a provider's are.
+pub(super) fn account(definition: &Definition, key: Option<&SecretString>) -> Account {
+    let key = key.map(|key| key.expose_secret());
+    if definition.is_loopback() {
+        Account::on_loopback(&definition.name, key)
+    } else {
+        Account::new(&definition.name, definition.host(), key)
+    }
+}
+
+/// Changes with all that makes the same reply another answer: the definition, and the thresholds of the configuration.
+pub(super) fn version(definition: &Definition, config: &Config) -> u64 {
+    let thresholds = u64::from(config.verdict.malicious) << 8 | u64::from(config.verdict.suspicious);
+    definition.version.rotate_left(16) ^ thresholds
 }
 
 /// The definition's limits, where the configuration has none of its own.

@@ -101,6 +101,7 @@ pub(super) fn summary(
             Stop::Terminated => Some("SIGTERM".to_owned()),
             Stop::ClosedPipe => Some("closed_pipe".to_owned()),
             Stop::OutputFailed => Some("output".to_owned()),
+            Stop::StoreFailed => Some("store".to_owned()),
         },
         input: InputCounts {
             files: counts.files,

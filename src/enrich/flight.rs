@@ -66,7 +66,10 @@ pub(super) struct Flying {
     pub(super) filters: Arc<Filters>,
     pub(super) lane: usize,
     pub(super) dialect: Dialect,
+    /// Whether outcomes show the bodies.
     pub(super) keep_raw: bool,
+    /// Whether bodies are kept at all.
+    pub(super) keep_body: bool,
 }
 
 /// Sends, reads, and gives the permit back as soon as the reply is here: the filter runs without it.
@@ -89,7 +92,7 @@ pub(super) async fn fly(
             let told = told(flying.dialect, &reply.headers, arrived);
             let retry_after = retry_after(&reply.headers, arrived);
             let status = reply.status;
-            let keeps = flying.keep_raw && matches!(asked, Asked::One(_));
+            let keeps = flying.keep_body && matches!(asked, Asked::One(_));
             let raw = keeps.then(|| reply.body.as_slice().into());
             let readings = match asked {
                 Asked::One(ip) => vec![flying.filters.read_about(flying.lane, Some(ip), reply).await],

@@ -6,10 +6,11 @@
 //! to fill.
 
 use super::batch::Batch;
+use super::memory::Ahead;
 use super::questions::{Place, Questions};
 use super::source::{Feed, Horizon, WINDOW};
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 use std::rc::Rc;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -73,6 +74,12 @@ pub(super) struct Intake {
     horizon: Rc<Horizon>,
     /// When it is too late to wait for a fuller batch.
     last_call: Option<Instant>,
+    /// Whether places are looked up in the cache before they are asked about.
+    checks: bool,
+    /// Those that were, and have to be asked about.
+    checked: VecDeque<Place>,
+    /// How many are being looked up.
+    out: usize,
 }
 
 impl Intake {
@@ -95,7 +102,45 @@ impl Intake {
             questions,
             horizon,
             last_call,
+            checks: false,
+            checked: VecDeque::new(),
+            out: 0,
         }
+    }
+
+    /// The same, where every place goes through [`to_check`](Self::to_check) first.
+    pub(super) fn checking(self, checks: bool) -> Self {
+        Self { checks, ..self }
+    }
+
+    /// The next places to be looked up in the cache; none while enough are ready. Each comes back by
+    /// [`back`](Self::back), and by [`check_in`](Self::check_in) if it has to be asked about.
+    pub(super) fn to_check(&mut self, ahead: Ahead) -> Vec<Place> {
+        let (block, enough) = match &self.source {
+            Source::Ranked { .. } => (ahead.ranked, ahead.ranked / 2),
+            Source::Fed(_) => (ahead.fed, 0),
+        };
+        if self.checked.len() > enough {
+            return Vec::new();
+        }
+        let places: Vec<Place> = std::iter::from_fn(|| self.from_source()).take(block).collect();
+        self.out += places.len();
+        places
+    }
+
+    /// So many more are being looked up.
+    pub(super) const fn out(&mut self, n: usize) {
+        self.out += n;
+    }
+
+    /// So many were looked up.
+    pub(super) const fn back(&mut self, n: usize) {
+        self.out = self.out.saturating_sub(n);
+    }
+
+    /// A place that the cache has no answer for.
+    pub(super) fn check_in(&mut self, place: Place) {
+        self.checked.push_back(place);
     }
 
     /// The next batch that may leave, of at most `room` addresses: one that waited its time first, then the next of the
@@ -126,8 +171,13 @@ impl Intake {
         Some(Batch::of(std::mem::replace(&mut self.filling, rest)))
     }
 
-    /// The next address of the source that this lane is asked about.
+    /// The next address to ask about.
     fn pull(&mut self) -> Option<Place> {
+        if self.checks { self.checked.pop_front() } else { self.from_source() }
+    }
+
+    /// The next address of the source that this lane is asked about.
+    fn from_source(&mut self) -> Option<Place> {
         match &mut self.source {
             Source::Fed(feed) => feed.pop(),
             Source::Ranked { next } => {
@@ -165,10 +215,17 @@ impl Intake {
 
     /// Whether the source will give nothing more.
     fn has_no_source(&self) -> bool {
-        match &self.source {
-            Source::Ranked { next } => *next >= self.questions.len(),
-            Source::Fed(feed) => feed.is_finished() && feed.is_empty(),
-        }
+        let is_checked = self.checked.is_empty() && self.out == 0;
+        is_checked
+            && match &self.source {
+                Source::Ranked { next } => *next >= self.questions.len(),
+                Source::Fed(feed) => feed.is_finished() && feed.is_empty(),
+            }
+    }
+
+    /// Whether anything was taken from the source and waits.
+    pub(super) fn holds_some(&self) -> bool {
+        !(self.waiting.is_empty() && self.filling.is_empty() && self.checked.is_empty())
     }
 
     /// Whether anything is left to send, now or later.
@@ -190,6 +247,7 @@ impl Intake {
     /// To be tried again, not before `due`. One that a feed gave and that has not left is the feed's again.
     pub(super) fn again(&mut self, batch: Batch, due: Instant) {
         if let (Source::Fed(feed), [place], 0) = (&self.source, batch.places(), batch.attempts)
+            && !self.checks
             && feed.put_back(*place)
         {
             return;
@@ -213,7 +271,8 @@ impl Intake {
 
     /// All that was taken from the source and waits: it is given up.
     pub(super) fn drain(&mut self) -> Vec<Batch> {
-        let filling = std::mem::take(&mut self.filling).into_iter().map(Batch::one);
+        let checked = std::mem::take(&mut self.checked);
+        let filling = std::mem::take(&mut self.filling).into_iter().chain(checked).map(Batch::one);
         let waiting = std::mem::take(&mut self.waiting).into_iter().map(|Reverse(waiting)| waiting.batch);
         filling.chain(waiting).collect()
     }

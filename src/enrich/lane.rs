@@ -14,21 +14,25 @@ use super::assemble::Event;
 use super::batch::Batch;
 use super::board::Board;
 use super::breaker::{Breaker, BreakerSettings, Gate};
+use super::budget::Budget;
 use super::clock::RunClock;
 use super::flight::{Asked, Flying, Landed, fly};
 use super::intake::{Intake, Source};
 use super::limit::allowance::{Admission, Allowance, Spent, next_reset};
 use super::limit::holdoff::HoldOff;
-use super::limit::pace::Pace;
+use super::limit::pace::{Pace, spacing};
+use super::memory::{Ahead, LaneMemory, next_call};
 use super::outcome::{ErrorBody, Outcome};
 use super::questions::{Place, Questions};
 use super::retry::budget::RetryBudget;
 use super::source::Horizon;
 use super::stats::LaneStats;
 use super::stop::{Stop, StopSignal};
+use super::{LaneSpec, Memory};
 use crate::provider::{Counts, Dialect, ErrorType, Quota};
 use rand::rngs::SmallRng;
 use secrecy::SecretString;
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -36,6 +40,9 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::{Id, JoinSet};
 use tokio::time::Instant;
+
+/// How much longer than an attempt may take its claim holds: for the way to the ledger and back on a busy machine.
+const CLAIM_MARGIN: Duration = Duration::from_secs(20);
 
 /// How long what is in flight may still take after a stop (DESIGN.md §3, Signals).
 const GRACE: Duration = Duration::from_secs(5);
@@ -80,6 +87,8 @@ pub(super) struct Shared {
     pub(super) run_end: Option<Instant>,
     pub(super) run_limit: Duration,
     pub(super) board: Board,
+    /// Look-ups that the run may still spend, over all lanes.
+    pub(super) budget: Option<Rc<Cell<u64>>>,
 }
 
 /// Why a lane ends before its work is done; everything left in it fails with this.
@@ -102,13 +111,21 @@ pub(super) struct Lane {
     pub(super) shared: Shared,
     pub(super) settings: LaneSettings,
     pub(super) key: Option<SecretString>,
-    flying: Arc<Flying>,
+    pub(super) flying: Arc<Flying>,
+    /// What outlives the run, where there is a store.
+    pub(super) memory: Option<LaneMemory>,
+    /// How far the cache is read ahead.
+    pub(super) ahead: Ahead,
+    /// The word for all that the cache does not answer: nothing more is sent.
+    pub(super) shut: Option<ErrorBody>,
+    /// Look-ups that the run may still spend here.
+    budget: Budget,
     pub(super) intake: Intake,
     flights: JoinSet<Landed>,
     aloft: HashMap<Id, Batch>,
     pace: Pace,
     /// Whether each address of a batch counts as a look-up of its own.
-    counts_each: bool,
+    pub(super) counts_each: bool,
     pub(super) hold: HoldOff,
     pub(super) allowance: Allowance,
     pub(super) breaker: Breaker,
@@ -132,13 +149,13 @@ pub(super) struct Lane {
 impl Lane {
     pub(super) fn new(
         shared: Shared,
-        settings: LaneSettings,
-        key: Option<SecretString>,
+        spec: LaneSpec,
+        memory: Option<Memory>,
         flying: Flying,
         source: Source,
         rng: SmallRng,
-        name: &str,
     ) -> Self {
+        let LaneSpec { definition: _, key, ask: _, settings, keeping, budget } = spec;
         let definition = shared.questions.definitions.get(flying.lane).cloned();
         let host = definition.as_ref().map_or("", |definition| definition.host());
         let bulk = definition.as_ref().and_then(|definition| definition.bulk.as_ref());
@@ -153,7 +170,13 @@ impl Lane {
             Rc::clone(&shared.questions),
             Rc::clone(&shared.horizon),
             shared.run_end.map(|end| end.checked_sub(settings.timeout).unwrap_or(end)),
-        );
+        )
+        .checking(memory.is_some());
+        let is_paced = is_paced(&settings);
+        let keep_claim = settings.timeout + PER_ADDRESS * size + CLAIM_MARGIN;
+        let memory =
+            memory.map(|memory| LaneMemory::new(memory, keeping, &settings, counts_each, keep_claim));
+        let name = definition.as_ref().map_or_else(String::new, |definition| definition.name.clone());
         Self {
             number: flying.lane,
             key,
@@ -171,7 +194,11 @@ impl Lane {
             closing: None,
             has_answered: false,
             failing_since: None,
-            stats: LaneStats::new(name, host),
+            stats: LaneStats::new(&name, host),
+            ahead: Ahead::new(size as usize, settings.slots, is_paced),
+            shut: None,
+            budget: Budget { own: budget, run: shared.budget.clone() },
+            memory,
             is_scouting: flying.dialect == Dialect::Abuseipdb,
             untaken_batches: 0,
             flying: Arc::new(flying),
@@ -182,20 +209,37 @@ impl Lane {
 
     /// Asks until nothing is left to ask, or the lane closes. Every look-up that was due here has its outcome then.
     pub(super) async fn run(mut self) -> LaneStats {
+        if self.memory.as_ref().is_some_and(LaneMemory::is_offline) {
+            let word = "not asked: --offline sends nothing, and no fresh answer is stored";
+            self.shut(ErrorBody::new(ErrorType::Offline, word)).await;
+        }
         loop {
             while let Some(landed) = self.flights.try_join_next_with_id() {
                 self.settle_landed(landed).await;
             }
+            self.take_what_came().await;
+            // Nothing is tried again in a lane that is shut.
+            if let Some(error) = self.shut.clone().filter(|_| self.intake.holds_some()) {
+                self.fail_waiting(&error).await;
+            }
+            self.look_ahead();
             let now = Instant::now();
             match self.next_step(now) {
                 Step::Send(batch) => self.launch(batch).await,
                 Step::Wait(until) => self.wait(until).await,
+                Step::Close(Closing(error)) if self.memory.is_some() && leaves_the_cache(error.error) => {
+                    self.shut(error).await;
+                }
                 Step::Close(closing) => {
                     self.close(closing).await;
                     break;
                 }
                 Step::Finished => break,
             }
+        }
+        if let Some(error) = self.shut.clone() {
+            let from = self.intake.untaken();
+            self.tell(Event::Closed { lane: self.number, from, error }).await;
         }
         self.stats.remaining = self.allowance.remaining();
         self.stats.breaker = self.breaker.word();
@@ -207,58 +251,81 @@ impl Lane {
         if let Some(closing) = self.reason_to_close(now) {
             return Step::Close(closing);
         }
+        if self.shut.is_some() {
+            return self.idle();
+        }
         if let Err(step) = self.gate(now) {
             return step;
         }
         let room = self.room(now);
-        match self.intake.next(now, room) {
+        let next = match self.memory {
+            None => self.intake.next(now, room),
+            Some(_) => self.next_admitted(now, room),
+        };
+        match next {
             Some(batch) => Step::Send(batch),
+            None if self.waits_for_the_ledger() => Step::Wait(None),
             None if self.intake.has_more() => Step::Wait(self.intake.due()),
-            None if self.flights.is_empty() => Step::Finished,
-            None => Step::Wait(None),
+            None => self.idle(),
         }
+    }
+
+    /// Whether anything is left that may have to be sent.
+    fn has_more(&self) -> bool {
+        self.intake.has_more() || self.memory.as_ref().is_some_and(LaneMemory::holds_some)
     }
 
     /// What stands before any look-up of this lane.
     fn gate(&mut self, now: Instant) -> Result<(), Step> {
         let gate = self.breaker.gate(now);
         if let Gate::Open(until) = gate {
-            return Err(if self.intake.has_more() { Step::Wait(Some(until)) } else { self.idle() });
+            return Err(if self.has_more() { Step::Wait(Some(until)) } else { self.idle() });
         }
         let goes_alone = self.is_scouting || self.hold.is_unproven() || gate == Gate::Probe;
         let in_flight = self.flights.len();
-        if in_flight >= self.settings.slots || (goes_alone && in_flight > 0) {
+        let undurable = self.memory.as_ref().map_or(0, LaneMemory::undurable);
+        if in_flight.max(undurable) >= self.settings.slots || (goes_alone && in_flight > 0) {
             return Err(Step::Wait(None));
         }
         if let Err(due) = self.pace.room(now) {
             self.not_before = Some(self.not_before.map_or(due, |earlier| earlier.max(due)));
         }
         let due = self.hold.until(now).max(self.not_before.filter(|&due| due > now));
-        if due.is_some() && self.intake.has_more() {
+        if due.is_some() && self.has_more() {
             return Err(Step::Wait(due));
+        }
+        if let Some(error) = self.budget.spent(&self.stats.provider).filter(|_| self.has_more()) {
+            return Err(Step::Close(Closing(error)));
         }
         match self.allowance.admit(in_flight) {
             Admission::Go => Ok(()),
             Admission::AwaitReplies => Err(Step::Wait(None)),
-            Admission::Spent(spent) if self.intake.has_more() => Err(self.used_up(spent, now)),
+            Admission::Spent(spent) if self.has_more() => Err(self.used_up(spent, now)),
             Admission::Spent(_) => Err(self.idle()),
         }
     }
 
     fn idle(&self) -> Step {
-        if self.flights.is_empty() && !self.intake.has_more() { Step::Finished } else { Step::Wait(None) }
+        let is_busy = self.memory.as_ref().is_some_and(LaneMemory::is_busy);
+        if self.flights.is_empty() && !self.intake.has_more() && !is_busy {
+            Step::Finished
+        } else {
+            Step::Wait(None)
+        }
     }
 
     fn reason_to_close(&mut self, now: Instant) -> Option<Closing> {
-        if let Some(closing) = self.closing.take() {
+        let by_ledger = |memory: &mut LaneMemory| memory.closing();
+        if let Some(closing) = self.closing.take().or_else(|| self.memory.as_mut().and_then(by_ledger)) {
             return Some(closing);
         }
-        let stopped = self.shared.stop.get();
-        if stopped != Stop::No {
-            return Some(Closing(ErrorBody::new(
-                ErrorType::Cancelled,
-                "the run was stopped before this look-up's turn",
-            )));
+        let word = match self.shared.stop.get() {
+            Stop::No => None,
+            Stop::StoreFailed => Some("not asked: the store failed, and the answer could not have been kept"),
+            _ => Some("the run was stopped before this look-up's turn"),
+        };
+        if let Some(word) = word {
+            return Some(Closing(ErrorBody::new(ErrorType::Cancelled, word)));
         }
         let end = self.shared.run_end?;
         // A turn that would come only after the end is no turn: what is left is told so now.
@@ -300,13 +367,15 @@ impl Lane {
 
     /// How many addresses the next request may hold, by what is left of the windows in which each counts.
     fn room(&mut self, now: Instant) -> usize {
+        let budget =
+            self.budget.left().map_or(usize::MAX, |left| usize::try_from(left).unwrap_or(usize::MAX));
         if !self.counts_each {
-            return usize::MAX;
+            return if self.memory.is_some() { budget } else { usize::MAX };
         }
         let paced = self.pace.room(now).map_or(1, |room| room as usize);
         let left =
             self.allowance.room().map_or(usize::MAX, |left| usize::try_from(left).unwrap_or(usize::MAX));
-        paced.min(left)
+        paced.min(left).min(budget)
     }
 
     /// What a request costs of the provider's quotas, in look-ups.
@@ -325,6 +394,7 @@ impl Lane {
         let now = Instant::now();
         let Some(limit) = self.time_left(&batch, now) else {
             drop(permit);
+            self.not_sent(std::slice::from_ref(&batch));
             let error = ErrorBody::new(
                 ErrorType::Deadline,
                 "the look-up's time was over before it could be tried again",
@@ -338,6 +408,7 @@ impl Lane {
             Ok(prepared) => prepared,
             Err(lost) => {
                 drop(permit);
+                self.not_sent(std::slice::from_ref(&batch));
                 return self.fail(&batch, ErrorBody::new(lost.error, lost.message)).await;
             }
         };
@@ -351,6 +422,7 @@ impl Lane {
         }
         self.stats.requests += 1;
         self.allowance.sent(u64::from(self.cost(&batch)));
+        self.budget.sent(u64::from(self.cost(&batch)));
         self.breaker.sent();
         let wall = self.shared.clock.wall(now);
         let flight = self.flights.spawn(fly(Arc::clone(&self.flying), asked, prepared, limit, wall, permit));
@@ -389,7 +461,10 @@ impl Lane {
 
     /// Back to where it is taken from next.
     fn put_back(&mut self, batch: Batch) {
-        self.intake.again(batch, Instant::now());
+        match &mut self.memory {
+            None => self.intake.again(batch, Instant::now()),
+            Some(memory) => memory.put_back(batch),
+        }
     }
 
     async fn wait(&mut self, until: Option<Instant>) {
@@ -399,10 +474,14 @@ impl Lane {
         let (end, mut stop) = (self.shared.run_end, self.shared.stop.clone());
         let stopped = stop.get() != Stop::No;
         let changed = self.intake.changed();
+        // One that is overdue waits for something else.
+        let seen_after = self.memory.as_ref().and_then(LaneMemory::due).filter(|&due| due > began);
         tokio::select! {
             biased;
             Some(landed) = self.flights.join_next_with_id() => self.settle_landed(landed).await,
+            came = next_call(&mut self.memory) => self.came(came).await,
             () = at(until) => {}
+            () = at(seen_after) => {}
             _ = stop.called(), if !stopped => {}
             () = at(end), if end.is_some_and(|end| end > began) => {}
             () = changed => {}
@@ -435,6 +514,16 @@ impl Lane {
         }
     }
 
+    /// Sends nothing more: what the cache answers is still answered, all else fails with this word.
+    async fn shut(&mut self, error: ErrorBody) {
+        self.stats.closed = Some(error.error);
+        self.stats.retry_at = error.retry_at;
+        self.show_end();
+        tracing::info!(provider = %self.stats.provider, reason = error.error.as_str(), "lane shut: {}", error.message);
+        self.shut = Some(error.clone());
+        self.fail_waiting(&error).await;
+    }
+
     /// Fails what is left, at once; what is in flight may still answer.
     async fn close(&mut self, closing: Closing) {
         let Closing(error) = closing;
@@ -442,10 +531,16 @@ impl Lane {
         self.stats.retry_at = error.retry_at;
         self.show_end();
         tracing::info!(provider = %self.stats.provider, reason = error.error.as_str(), "lane closed: {}", error.message);
+        self.shut = None;
         self.fail_waiting(&error).await;
         let from = self.intake.untaken();
         self.tell(Event::Closed { lane: self.number, from, error: error.clone() }).await;
+        self.shut = Some(error.clone());
         self.drain(&error).await;
+        self.end_calls().await;
+        self.fail_waiting(&error).await;
+        self.end_calls().await;
+        self.shut = None;
     }
 
     /// Settles what is in flight; after a stop for [`GRACE`] at the most.
@@ -470,7 +565,8 @@ impl Lane {
     /// Fails what waits for another attempt. What was asked is told for what it met, unless we ended it ourselves.
     async fn fail_waiting(&mut self, error: &ErrorBody) {
         let is_ours = matches!(error.error, ErrorType::Cancelled | ErrorType::Deadline);
-        for mut batch in self.intake.drain() {
+        let unsent = self.take_back_admitted();
+        for mut batch in self.intake.drain().into_iter().chain(unsent) {
             let met = batch.last.take().filter(|_| !is_ours);
             self.fail(&batch, met.unwrap_or_else(|| error.clone())).await;
         }
@@ -486,7 +582,9 @@ impl Lane {
     pub(super) async fn fail_one(&mut self, place: Place, batch: &Batch, error: ErrorBody) {
         *self.stats.errors.entry(error.error).or_default() += 1;
         let latency = batch.first.map(|first| first.elapsed()).unwrap_or_default();
-        self.finish(place, Outcome::Failed { error, attempts: batch.attempts, latency }).await;
+        let outcome = self.stale(place, &error, batch.attempts);
+        let failed = Outcome::Failed { error, attempts: batch.attempts, latency };
+        self.finish(place, outcome.unwrap_or(failed)).await;
     }
 
     pub(super) async fn finish(&mut self, place: Place, outcome: Outcome) {
@@ -494,6 +592,16 @@ impl Lane {
     }
 
     /// What the requests on their way cost of the provider's quotas, in look-ups.
+    /// Whether replies are kept as they came.
+    pub(super) fn keeps_raw(&self) -> bool {
+        self.flying.keep_raw
+    }
+
+    /// Whether sends are spaced so far apart that there is time to ask the ledger about each.
+    pub(super) fn is_paced(&self) -> bool {
+        is_paced(&self.settings)
+    }
+
     pub(super) fn cost_aloft(&self) -> u64 {
         self.aloft.values().map(|batch| u64::from(self.cost(batch))).sum()
     }
@@ -502,6 +610,16 @@ impl Lane {
         // The assembler outlives the lanes; if it is gone the run is over and nobody wants to know.
         let _ = self.shared.events.send(event).await;
     }
+}
+
+/// Whether sends are spaced by more than an admission takes, many times over.
+fn is_paced(settings: &LaneSettings) -> bool {
+    settings.rates.iter().any(|rate| spacing(rate, settings.burst) >= Duration::from_millis(5))
+}
+
+/// Whether a lane that closes for this still answers from the cache: not where the run itself ends.
+const fn leaves_the_cache(error: ErrorType) -> bool {
+    !matches!(error, ErrorType::Cancelled | ErrorType::Deadline | ErrorType::Internal)
 }
 
 /// Ends at the instant; never, if there is none.

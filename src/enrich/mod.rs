@@ -4,6 +4,7 @@
 //!   address or a [`batch`], and [`settle`] what an exchange means.
 //! - [`limit`], [`retry`], [`breaker`]: the decisions, pure.
 //! - [`transport`]: one request, out and back; the one place from which anything leaves the host.
+//! - [`memory`]: what outlives the run: the cache before a look-up, the ledger before it leaves, both after.
 //! - [`assemble`]: outcomes into finished addresses, and the cascade.
 //!
 //! Addresses are all known and ranked beforehand, or they come while the run goes on ([`arrivals`]). There is no task per
@@ -14,12 +15,14 @@ mod assemble;
 mod batch;
 mod board;
 mod breaker;
+mod budget;
 mod clock;
 mod download;
 mod flight;
 mod intake;
 mod lane;
 pub mod limit;
+mod memory;
 pub mod outcome;
 mod questions;
 mod reach;
@@ -39,6 +42,7 @@ pub use clock::RunClock;
 pub use download::{Downloaded, NotDownloaded, Validators};
 pub use lane::LaneSettings;
 pub use limit::pace::spacing;
+pub use memory::{Keeping, Memory};
 pub use questions::{LaneSet, MOST_LANES};
 pub use reach::Reached;
 pub use stats::LaneStats;
@@ -57,7 +61,7 @@ use rand::SeedableRng as _;
 use rand::rngs::SmallRng;
 use secrecy::SecretString;
 use source::{Feed, Horizon};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -89,6 +93,10 @@ pub struct LaneSpec {
     pub ask: Ask,
     /// Its limits.
     pub settings: LaneSettings,
+    /// How its answers are kept, where there is a store.
+    pub keeping: Keeping,
+    /// Look-ups that this run may spend on it, where that is bounded.
+    pub budget: Option<u64>,
 }
 
 /// A run: who is asked, about what, within which bounds.
@@ -118,6 +126,10 @@ pub struct Run {
     pub board: Board,
     /// Whether outcomes keep the providers' replies as they came (`--raw`).
     pub keep_raw: bool,
+    /// The cache and the ledger; none for a run that keeps nothing.
+    pub memory: Option<Memory>,
+    /// Look-ups that the run may spend over all lanes, where that is bounded.
+    pub budget: Option<u64>,
 }
 
 /// Asks. Every address of the ranked order, or every one that arrived, comes out of `out` exactly once, as soon as it is
@@ -149,6 +161,7 @@ pub async fn run(run: Run, out: mpsc::Sender<Finished>) -> Vec<LaneStats> {
         run_end,
         run_limit: run.max_time.unwrap_or_default(),
         board: run.board,
+        budget: run.budget.map(|budget| Rc::new(Cell::new(budget))),
     };
     // With nobody to go first there is no cascade.
     let cascades = |lane: &LaneSpec| lane.ask == Ask::Suspicious && lane.definition.role == Role::Reputation;
@@ -173,10 +186,11 @@ pub async fn run(run: Run, out: mpsc::Sender<Finished>) -> Vec<LaneStats> {
             lane: number,
             dialect: spec.definition.limits.dialect,
             keep_raw: run.keep_raw,
+            keep_body: run.keep_raw || run.memory.is_some(),
         };
         let source = feed.map_or(Source::Ranked { next: 0 }, Source::Fed);
         let rng = SmallRng::seed_from_u64(run.seed.wrapping_add(number as u64));
-        lanes.push(Lane::new(shared.clone(), spec.settings, spec.key, flying, source, rng, &name));
+        lanes.push(Lane::new(shared.clone(), spec, run.memory.clone(), flying, source, rng));
     }
     drop(shared);
     let assembler = Assembler::new(questions, metas, arrivals, horizon, out);
@@ -200,7 +214,7 @@ async fn drive(lanes: Vec<Lane>, assembler: impl Future<Output = Vec<u64>>) -> V
     let (mut stats, unasked) = local.run_until(async { tokio::join!(collect, assembler) }).await;
     stats.sort_by_key(|(number, _): &(usize, LaneStats)| *number);
     let with_unasked = |(number, stats): (usize, LaneStats)| LaneStats {
-        unasked: unasked.get(number).copied().unwrap_or_default(),
+        unasked: stats.unasked + unasked.get(number).copied().unwrap_or_default(),
         ..stats
     };
     stats.into_iter().map(with_unasked).collect()

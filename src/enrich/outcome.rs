@@ -83,6 +83,15 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// The same, without the reply's body.
+    #[must_use]
+    pub(super) fn without_raw(mut self) -> Self {
+        if let Self::Answered { raw, .. } = &mut self {
+            *raw = None;
+        }
+        self
+    }
+
     /// The failure of a look-up that was never sent.
     #[must_use]
     pub fn unasked(error: ErrorBody) -> Self {

@@ -34,6 +34,7 @@ impl Lane {
         match landed.brought {
             Brought::Nothing(lost) => {
                 tracing::debug!(provider = %self.stats.provider, "no reply: {}", lost.message);
+                batch.places().iter().for_each(|&place| self.book_nothing(place, lost.error));
                 let failure = Failure {
                     error: lost.error,
                     reach: Reach::Lookup,
@@ -52,6 +53,11 @@ impl Lane {
                 *self.stats.http.entry(status).or_default() += 1;
                 self.stats.latency.record(landed.took);
                 self.heed(&told, now);
+                for (&place, reading) in batch.places().iter().zip(&readings) {
+                    if let Reading::Failure(failure) = reading {
+                        self.book_nothing(place, failure.error);
+                    }
+                }
                 let around = Around { sent: landed.sent, status, told, retry_after };
                 match whole_failure(&readings).cloned() {
                     Some(failure) if is_refusal(failure.error) => {
@@ -69,8 +75,11 @@ impl Lane {
                         self.apart(&batch, readings, raw, &around, now).await;
                     }
                 }
+                self.book();
+                self.tell_ledger(&around.told, now);
             }
         }
+        self.book();
     }
 
     /// A reply that holds answers: each address gets its own. Those of a batch that may be asked about again are, together.
@@ -86,7 +95,9 @@ impl Lane {
         let mut refused: Option<(Failure, Vec<Place>)> = None;
         for (&place, reading) in batch.places().iter().zip(readings) {
             match reading {
-                Reading::Answer(answer) => self.answered(place, batch, answer, raw.take(), now).await,
+                Reading::Answer(answer) => {
+                    self.answered(place, batch, answer, around.status, raw.take(), now).await;
+                }
                 Reading::Failure(failure) if is_refusal(failure.error) => {
                     refused.get_or_insert_with(|| (failure, Vec::new())).1.push(place);
                 }
@@ -135,6 +146,7 @@ impl Lane {
         place: Place,
         batch: &Batch,
         answer: Box<Answer>,
+        status: u16,
         raw: Option<Box<[u8]>>,
         now: Instant,
     ) {
@@ -147,7 +159,9 @@ impl Lane {
             latency: batch.first.map(|first| now - first).unwrap_or_default(),
             raw: raw.map(|raw| redact::body(raw, self.key.as_ref().map_or("", |key| key.expose_secret()))),
         };
-        self.finish(place, outcome).await;
+        if let Some(outcome) = self.book_answer(place, status, outcome) {
+            self.finish(place, outcome).await;
+        }
     }
 
     /// A refusal is an instruction to the whole lane: wait, or close if that takes too long.
@@ -169,6 +183,7 @@ impl Lane {
                 ..ErrorBody::new(ErrorType::QuotaExhausted, failure.message)
             };
             let error = self.until(error, at);
+            self.hold_all(at, Some(window));
             let others = format!(
                 "not asked: {} says that the {}'s quota is used up",
                 self.stats.provider,
@@ -185,6 +200,7 @@ impl Lane {
             .or_else(|| told.iter().filter(|told| told.remaining == 0).find_map(|told| told.reset));
         let until = self.hold.refuse(now, sent, asked, &mut self.rng);
         let wait = until - now;
+        self.hold_all(self.shared.clock.wall(until), None);
         tracing::info!(provider = %self.stats.provider, wait_s = wait.as_secs_f64(), "429: the lane holds off");
         let end = self.shared.run_end;
         let too_long = wait > self.settings.deadline

@@ -1,5 +1,6 @@
 //! What a lane counts, once and in one place: for the summary, the progress and the metrics.
 
+use super::outcome::CacheUse;
 use crate::provider::{ErrorType, Window};
 use jiff::Timestamp;
 use std::collections::BTreeMap;
@@ -17,8 +18,14 @@ pub struct LaneStats {
     pub provider: String,
     /// Where it is asked.
     pub host: String,
-    /// Look-ups answered.
+    /// Look-ups answered, from the cache too.
     pub answered: u64,
+    /// Of them, those that a stored answer was fresh for.
+    pub hits: u64,
+    /// Of them, those that a stored answer out of date stood in for.
+    pub stale: u64,
+    /// Of them, those that another process had in flight.
+    pub collapsed: u64,
     /// Look-ups that failed, by kind.
     pub errors: BTreeMap<ErrorType, u64>,
     /// Look-ups that the closing of the lane left unasked; `closed` says why.
@@ -46,11 +53,24 @@ pub struct LaneStats {
 }
 
 impl LaneStats {
+    /// An answer came from the cache.
+    pub(super) const fn cached(&mut self, cache: CacheUse) {
+        match cache {
+            CacheUse::Hit => self.hits += 1,
+            CacheUse::Stale => self.stale += 1,
+            CacheUse::Collapsed => self.collapsed += 1,
+            CacheUse::Miss | CacheUse::Local => {}
+        }
+    }
+
     pub(super) fn new(provider: &str, host: &str) -> Self {
         Self {
             provider: provider.to_owned(),
             host: host.to_owned(),
             answered: 0,
+            hits: 0,
+            stale: 0,
+            collapsed: 0,
             errors: BTreeMap::new(),
             unasked: 0,
             sent: 0,

@@ -16,6 +16,8 @@ pub enum Stop {
     ClosedPipe,
     /// The output cannot be written: what is asked now could not be kept.
     OutputFailed,
+    /// The store failed: what is asked now could not be kept.
+    StoreFailed,
 }
 
 /// The end on which a stop is called.

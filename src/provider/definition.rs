@@ -182,8 +182,9 @@ pub struct Definition {
     pub yields_to: Option<String>,
     /// Source of the jq filter.
     pub filter: String,
-    /// Changes whenever the same reply or the same question could give another answer: a hash over the request,
-    /// the role, the filter and the version of our own reading rules. Stable from run to run.
+    /// Changes whenever the same reply or the same question could give another answer: a hash over the request but for its
+    /// host (which tells accounts apart), the role, the filter and the version of our own reading rules. Stable from run to
+    /// run.
     pub version: u64,
     /// Whether the filter is the user's own text, not a built-in's.
     pub(super) foreign_filter: bool,
@@ -250,7 +251,7 @@ impl Definition {
             Role::Context => "context",
         };
         hash.add(&READING_RULES.to_le_bytes());
-        for part in [role, &self.filter, self.base_url.as_str(), &self.request.text()] {
+        for part in [role, &self.filter, self.base_url.path().trim_end_matches('/'), &self.request.text()] {
             hash.add(part.as_bytes());
         }
         if let Some(bulk) = &self.bulk {

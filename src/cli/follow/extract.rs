@@ -54,7 +54,7 @@ pub(in crate::cli) async fn run(args: Extract, global: &Global) -> Result<Exit, 
     Ok(match stop.get() {
         Stop::Interrupted => Exit::Interrupted,
         Stop::Terminated => Exit::Terminated,
-        Stop::No | Stop::ClosedPipe | Stop::OutputFailed => Exit::Ok,
+        Stop::No | Stop::ClosedPipe | Stop::OutputFailed | Stop::StoreFailed => Exit::Ok,
     })
 }
 

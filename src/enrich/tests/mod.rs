@@ -8,6 +8,7 @@ mod batches;
 mod bounds;
 mod faults;
 mod local;
+mod memory;
 mod refusals;
 mod several;
 
@@ -16,6 +17,7 @@ use crate::extract::{self, Indicators, InputFormat};
 use crate::plan::{Guard, Local, plan};
 use crate::provider::{Sandbox, Table, Thresholds};
 use crate::simulate::{Scenario, Server, Snapshot};
+use crate::store::Account;
 use outcome::{ErrorBody, Outcome, Part};
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -38,6 +40,12 @@ pub(super) struct World {
     pub(super) stop_after: Option<Duration>,
     /// Sends addresses as they arrive, in the place of those above.
     pub(super) sender: Option<Sending>,
+    /// What outlives the run.
+    pub(super) memory: Option<Memory>,
+    /// Look-ups that the run may spend: of each provider, and in all.
+    pub(super) budgets: (Option<u64>, Option<u64>),
+    /// Wall time at the start.
+    pub(super) start: &'static str,
 }
 
 /// What sends arrivals; it is over when its end is dropped.
@@ -65,6 +73,9 @@ impl World {
             adjust: Box::new(|_| {}),
             stop_after: None,
             sender: None,
+            memory: None,
+            budgets: (None, None),
+            start: "2026-01-15T10:00:00Z",
         }
     }
 
@@ -104,7 +115,20 @@ impl World {
                 let definition = Arc::new(definition);
                 let mut settings = plain(&definition, self.concurrency);
                 (self.adjust)(&mut settings);
-                LaneSpec { definition, key: Some("fake-key".to_owned().into()), ask, settings }
+                LaneSpec {
+                    key: Some("fake-key".to_owned().into()),
+                    ask,
+                    settings,
+                    keeping: Keeping {
+                        account: Account::on_loopback(name, Some("fake-key")),
+                        version: definition.version,
+                        found_for: definition.cache.found,
+                        unknown_for: definition.cache.unknown,
+                        reserve: 0.2,
+                    },
+                    budget: self.budgets.0,
+                    definition,
+                }
             })
             .collect();
         let definitions: Vec<_> = specs.iter().map(|spec| Arc::clone(&spec.definition)).collect();
@@ -131,11 +155,13 @@ impl World {
             transport: Transport::new(&settings, Guard::default()).unwrap(),
             concurrency: self.concurrency,
             max_time: self.max_time,
-            clock: RunClock::starting_at("2026-01-15T10:00:00Z".parse().unwrap()),
+            clock: RunClock::starting_at(self.start.parse().unwrap()),
             stop,
             seed: 7,
             board: crate::enrich::Board::default(),
             keep_raw: false,
+            memory: self.memory,
+            budget: self.budgets.1,
         };
         if let Some(after) = self.stop_after {
             tokio::spawn(async move {

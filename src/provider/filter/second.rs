@@ -40,6 +40,11 @@ impl Second {
         Self { offers: thread.is_ok().then_some(offers) }
     }
 
+    /// No thread: the runtime reads everything.
+    pub(super) const fn none() -> Self {
+        Self { offers: None }
+    }
+
     /// Reads, here or there.
     ///
     /// # Cancellation
@@ -88,7 +93,7 @@ mod tests {
     #[tokio::test]
     async fn every_reading_comes_back_whoever_makes_it() {
         let second = Second::start();
-        let alone = Second { offers: None };
+        let alone = Second::none();
         let mut reads = Vec::new();
         for n in 0..1_000 {
             let by = if n % 3 == 0 { &alone } else { &second };
