@@ -4,6 +4,8 @@
 mod cache;
 mod claims;
 mod ledger;
+mod model;
+mod queue;
 mod told;
 
 use std::net::{IpAddr, Ipv4Addr};
@@ -24,6 +26,8 @@ pub(super) trait Ground {
 pub(super) fn all<G: Ground>(ground: impl Fn() -> G) {
     cache::all(&ground);
     ledger::all(&ground);
+    queue::all(&ground);
+    model::all(&ground);
     claims::all(&ground);
     told::all(&ground);
 }

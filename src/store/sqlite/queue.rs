@@ -37,7 +37,7 @@ impl Queue for SqliteStore {
         let provider: Arc<str> = provider.into();
         self.write(move |db| {
             let leases = take(db, &provider, n, until(now, lease), &owner, now)?;
-            crash::point("queue.taken");
+            crash::point("queue.taking");
             Ok(leases)
         })
     }

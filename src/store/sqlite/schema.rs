@@ -44,7 +44,8 @@
 //! | …in `enqueue` | all tasks or none | enqueued again: those there are `already` |
 //! | …in `admit` | counted and claimed, not sent | on the safe side; the claim is free, the count stays until the provider's word corrects it |
 //! | …in `settle` | answer, audit and claim together, or none of them | asked again, or in the cache |
-//! | `queue.taken` (taken, not asked) | leased | taken again when the lease is over; nothing was spent |
+//! | `queue.taking` (inside the transaction) | as before it | taken by the next |
+//! | …after `take`, before asking | leased | taken again when the lease is over; nothing was spent |
 //! | asked, not completed | leased, admitted | taken again when the lease is over; asked twice |
 //! | `queue.completing` (inside the transaction) | as before it | asked twice |
 //! | completed, nobody told | done | nothing: results are read from the store |

@@ -4,6 +4,7 @@ mod crash;
 mod full;
 mod places;
 mod short;
+mod speed;
 
 use std::sync::Arc;
 
