@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::provider::Definition;
+
 /// A provider as it is asked with one key. Answers belong to `provider` and `host` and are shared between keys; quota
 /// belongs to the whole.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -24,6 +26,16 @@ impl Account {
     pub fn new(provider: &str, host: &str, key: Option<&str>) -> Self {
         let host = host.to_ascii_lowercase();
         Self { provider: provider.into(), key_id: KeyId::of(provider, &host, key), host: host.into() }
+    }
+
+    /// The account of a provider as it is asked with `key`: where its base URL leads, or on this machine.
+    #[must_use]
+    pub fn of(definition: &Definition, key: Option<&str>) -> Self {
+        if definition.is_loopback() {
+            Self::on_loopback(&definition.name, key)
+        } else {
+            Self::new(&definition.name, definition.host(), key)
+        }
     }
 
     /// The account of a provider that is asked on this machine.
@@ -99,5 +111,15 @@ mod tests {
         ] {
             assert_ne!(one, other);
         }
+    }
+
+    #[test]
+    fn rehearsals_share_an_account_whatever_their_port_and_never_the_real_one() {
+        let (table, _) = crate::provider::Table::load(None).unwrap();
+        let real = table.get("abuseipdb").unwrap();
+        let at = |url: &str| Account::of(&real.with_base_url(url, &[]).unwrap(), Some("secret"));
+        assert_eq!(at("http://127.0.0.1:4711"), at("http://[::1]:80"));
+        assert_ne!(at("http://127.0.0.1:4711"), Account::of(real, Some("secret")));
+        assert_eq!(&*Account::of(real, None).host, "api.abuseipdb.com");
     }
 }

@@ -48,7 +48,8 @@ pub struct Look {
     /// About which address.
     pub ip: IpAddr,
     /// `fetched_at` of the answer that the caller saw in the cache and does not want, or none if it saw none. If a newer
-    /// one is there by now, another process has made this look-up: [`Admission::Answered`].
+    /// one is there by now, another process has made this look-up: [`Admission::Answered`]. If that one is of no use
+    /// either (another version of the definition has read it, and its body was not kept), it is what is known next time.
     pub known: Option<Timestamp>,
 }
 
@@ -63,7 +64,8 @@ impl From<IpAddr> for Look {
 pub enum Admission {
     /// It may leave: counted, claimed, in the audit trail. To be settled in any case.
     Go,
-    /// Another process has it in flight; its claim ends by then at the latest.
+    /// Another process has it in flight; its claim ends by then at the latest. To be asked about again soon: most look-ups
+    /// take a fraction of a second.
     Elsewhere(Timestamp),
     /// Another process has its answer: it is in the cache.
     Answered,

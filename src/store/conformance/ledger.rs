@@ -9,6 +9,7 @@ pub(super) fn all<G: Ground>(ground: &impl Fn() -> G) {
     jobs_leave_the_reserve_to_people(&ground());
     a_batch_costs_what_it_counts_as(&ground());
     what_was_not_sent_is_given_back(&ground());
+    a_quota_that_is_no_longer_there_holds_nobody_up(&ground());
     keys_have_quotas_of_their_own(&ground());
     several_processes_share_a_short_window(&ground());
     the_audit_trail_has_every_attempt(&ground());
@@ -122,6 +123,14 @@ fn what_was_not_sent_is_given_back(ground: &impl Ground) {
     assert_eq!(get(store.quota(at(midnight)))[0].used, 1);
     settle(&store, 3, End::Nothing(ErrorType::Timeout));
     assert_eq!(get(store.quota(at(midnight)))[0].used, 1);
+}
+
+fn a_quota_that_is_no_longer_there_holds_nobody_up(ground: &impl Ground) {
+    let store = ground.open();
+    assert_eq!(going(&admit(&store, &ask(&["1/day", "9/month"]), 0..5, 0.0)), 1);
+    assert_eq!(going(&admit(&store, &ask(&["9/month"]), 10..15, 0.0)), 5);
+    // Raised, it goes on from what is spent, as far as it was counted.
+    assert_eq!(going(&admit(&store, &ask(&["4/day"]), 20..25, 0.0)), 3);
 }
 
 fn keys_have_quotas_of_their_own(ground: &impl Ground) {

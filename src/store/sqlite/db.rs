@@ -50,7 +50,10 @@ impl Db {
 
     /// The body that was kept.
     pub(super) fn unpack(&self, packed: &[u8]) -> Option<Vec<u8>> {
-        self.packer.borrow_mut().unpack.decompress(packed, MAX_BODY_BYTES).ok()
+        let mut body = self.packer.borrow_mut().unpack.decompress(packed, MAX_BODY_BYTES).ok()?;
+        // zstd makes room for the longest.
+        body.shrink_to_fit();
+        Some(body)
     }
 
     /// The row of a provider at a host, if there is one.

@@ -11,6 +11,8 @@ mod cache;
 mod clear;
 mod crash;
 mod db;
+mod engine;
+mod enqueue;
 mod fault;
 mod holder;
 mod inbox;
@@ -26,137 +28,7 @@ mod told;
 mod value;
 mod writer;
 
-use std::fmt;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::Duration;
-
-use super::{Reply, StoreError};
-use db::Db;
-use inbox::Inbox;
-
-/// Where a store lies, and for how long it keeps what.
-#[derive(Debug, Clone)]
-pub struct Place {
-    /// The folder; made (0700) if it is not there. A folder of mode 2770 is shared: the store's files are 0660 then.
-    pub folder: PathBuf,
-    /// How long rows of the audit trail are kept.
-    pub audit_kept: Duration,
-}
-
-impl Place {
-    /// 90 days: a quarter's incidents can be looked into.
-    pub const AUDIT_KEPT: Duration = Duration::from_secs(90 * 86_400);
-    /// The file's name.
-    pub const FILE: &'static str = "sift.db";
-
-    /// A store in this folder, which keeps its audit trail for [`AUDIT_KEPT`](Self::AUDIT_KEPT).
-    #[must_use]
-    pub fn new(folder: impl Into<PathBuf>) -> Self {
-        Self { folder: folder.into(), audit_kept: Self::AUDIT_KEPT }
-    }
-}
-
-/// An opened store. Dropped, it finishes what it was given, frees its claims, and folds its log into the file.
-pub struct SqliteStore {
-    path: Arc<Path>,
-    audit_kept: Duration,
-    writer: Worker,
-    reader: Worker,
-}
-
-impl fmt::Debug for SqliteStore {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SqliteStore").field("path", &self.path).finish_non_exhaustive()
-    }
-}
-
-impl SqliteStore {
-    /// Opens the store, or makes it.
-    ///
-    /// # Errors
-    /// Where there is no usable store and none can be made. A file that lies there is left as it is.
-    pub fn open(place: &Place) -> Result<Self, StoreError> {
-        let opened = open::open(&place.folder)?;
-        let path = Arc::clone(&opened.writer.path);
-        let writer = Worker::start("sift-store-write", opened.writer, writer::serve)?;
-        let reader = Worker::start("sift-store-read", opened.reader, reader::serve)?;
-        Ok(Self { path, audit_kept: place.audit_kept, writer, reader })
-    }
-
-    /// The store's file.
-    #[must_use]
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Has something done in a transaction of the writer's.
-    fn write<T, F>(&self, run: F) -> Reply<T>
-    where
-        T: Send + 'static,
-        F: FnMut(&Db) -> rusqlite::Result<T> + Send + 'static,
-    {
-        self.writer.inbox.ask(run)
-    }
-
-    /// Has something read.
-    fn read<T, F>(&self, run: F) -> Reply<T>
-    where
-        T: Send + 'static,
-        F: FnMut(&Db) -> rusqlite::Result<T> + Send + 'static,
-    {
-        self.reader.inbox.ask(run)
-    }
-}
-
-impl Drop for SqliteStore {
-    fn drop(&mut self) {
-        // The writer last: SQLite folds the log into the file when the last connection closes.
-        self.reader.stop();
-        self.writer.stop();
-    }
-}
-
-/// One of the store's threads.
-struct Worker {
-    inbox: Arc<Inbox>,
-    thread: Option<std::thread::JoinHandle<()>>,
-}
-
-impl Worker {
-    fn start(name: &str, db: Db, serve: fn(&Db, &Inbox)) -> Result<Self, StoreError> {
-        let inbox = Arc::new(Inbox::new());
-        let path = db.path.to_path_buf();
-        let theirs = Arc::clone(&inbox);
-        let thread = std::thread::Builder::new()
-            .name(name.to_owned())
-            .spawn(move || {
-                // Whatever ends the thread, nobody waits for it afterwards.
-                let _closed = theirs.close_on_drop();
-                serve(&db, &theirs);
-            })
-            .map_err(|source| StoreError::Unreachable {
-                what: "start a thread for",
-                path,
-                source: Arc::new(source),
-            })?;
-        Ok(Self { inbox, thread: Some(thread) })
-    }
-
-    fn stop(&mut self) {
-        self.inbox.close();
-        if let Some(thread) = self.thread.take() {
-            // A panic in it was reported when it happened; those who waited were told that the store is closed.
-            let _panicked = thread.join();
-        }
-    }
-}
-
-impl Drop for Worker {
-    fn drop(&mut self) {
-        self.stop();
-    }
-}
+pub use engine::{Place, SqliteStore};
 
 #[cfg(test)]
 mod tests;

@@ -158,6 +158,10 @@ pub(super) fn asked(
     now: Timestamp,
 ) -> rusqlite::Result<Vec<Period>> {
     let mut periods = all(db, account, now)?;
+    // A window that neither we nor the provider bound any more holds nobody up.
+    periods.retain(|period| {
+        period.told_limit.is_some() || quotas.iter().any(|quota| quota.window == period.window)
+    });
     for quota in quotas.iter().filter(|quota| !quota.window.is_paced()) {
         let rolls = rolls(quota.window, rolling_day);
         let place = periods.iter().position(|period| period.window == quota.window);

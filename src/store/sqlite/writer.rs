@@ -3,7 +3,8 @@
 //! What waits is done in one transaction, up to [`GROUP`] calls, and nobody is answered before it is durable: with
 //! `synchronous=FULL` a commit costs an fsync, and a group shares it. A transaction always begins with `BEGIN IMMEDIATE`:
 //! one that reads first and writes later can fail in a way that no waiting helps. If a group fails, each of its calls is
-//! tried alone, so that one that cannot be done does not spoil the others.
+//! tried alone, so that one that cannot be done does not spoil the others; unless another process has held the lock all
+//! that time, which would be no different for one of them.
 
 use std::time::{Duration, Instant};
 
@@ -37,7 +38,7 @@ fn carry_out(db: &Db, mut group: Vec<Box<dyn Work>>) {
                 call.reply(None);
             }
         }
-        Err(error) if group.len() == 1 => {
+        Err(error) if group.len() == 1 || is_busy(&error) => {
             let fault = fault(&db.path, &error);
             for call in group {
                 call.reply(Some(fault.clone()));

@@ -141,6 +141,17 @@ fn a_store_cut_anywhere_is_damaged_and_left_as_it_is() {
 }
 
 #[test]
+fn an_emptied_store_keeps_its_log() {
+    let (folder, _) = filled();
+    let log = folder.place().folder.join("sift.db-wal");
+    fs::write(folder.file(), "").unwrap();
+    // SQLite would delete it: to it, an empty file is a new database.
+    fs::write(&log, "what was not folded in yet").unwrap();
+    assert!(matches!(folder.refused(), StoreError::Damaged { .. }));
+    assert_eq!(fs::read(&log).unwrap(), b"what was not folded in yet");
+}
+
+#[test]
 fn a_damaged_head_is_seen_and_left_as_it_is() {
     let (folder, whole) = filled();
     let zeroed = |range: std::ops::Range<usize>| {
