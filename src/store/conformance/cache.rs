@@ -5,6 +5,7 @@ pub(super) fn all<G: Ground>(ground: &impl Fn() -> G) {
     gives_back_what_was_kept(&ground());
     a_newer_answer_replaces_an_older_one_only(&ground());
     a_body_outlives_being_read_again(&ground());
+    an_answer_may_be_kept_for_ever(&ground());
     keys_share_answers_and_hosts_do_not(&ground());
     explains_and_counts(&ground());
     clears(&ground());
@@ -64,6 +65,14 @@ fn a_body_outlives_being_read_again(ground: &impl Ground) {
     // A new reply that brings none has none.
     get(store.keep(&account(), vec![stored(ip(1), 1.0)]));
     assert_eq!(get(store.answers(&account(), vec![ip(1)], true)), [Some(stored(ip(1), 1.0))]);
+}
+
+fn an_answer_may_be_kept_for_ever(ground: &impl Ground) {
+    let store = ground.open();
+    get(store.keep(&account(), vec![Stored { keep_until: Timestamp::MAX, ..stored(ip(1), 0.0) }]));
+    assert_eq!(get(store.prune(at(1e9), u64::MAX)).expired, 0);
+    let kept = get(store.answers(&account(), vec![ip(1)], false)).remove(0).unwrap();
+    assert_eq!(kept.keep_until.as_second(), Timestamp::MAX.as_second());
 }
 
 fn keys_share_answers_and_hosts_do_not(ground: &impl Ground) {

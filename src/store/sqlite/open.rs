@@ -149,9 +149,12 @@ fn usable_file(file: &Path, shared: bool, mode: u32) -> Result<(), StoreError> {
     if !shared && !ours {
         return refuse(file, "it belongs to somebody else");
     }
-    if about.mode() & 0o777 != mode && ours {
+    // Private files lose what others may do; shared ones of ours get what the group must. One that its owner made
+    // read-only stays so.
+    let right = if shared { mode } else { about.mode() & mode };
+    if ours && about.mode() & 0o200 != 0 && about.mode() & 0o777 != right {
         // Not through a link: SQLite refuses one as well, should it take the file's place between here and there.
-        fs::set_permissions(file, fs::Permissions::from_mode(mode))
+        fs::set_permissions(file, fs::Permissions::from_mode(right))
             .map_err(|error| unreachable("set the mode of", file, error))?;
     }
     if about.len() == 0 {

@@ -51,6 +51,10 @@ fn a_folder_of_ones_own_is_0700_and_its_files_0600() {
     chmod(&folder.file(), 0o644);
     drop(folder.open());
     assert_eq!(mode(&folder.file()), 0o600);
+    // What its owner made read-only stays so, whether it can be opened (by root) or not.
+    chmod(&folder.file(), 0o444);
+    drop(SqliteStore::open(&folder.place()));
+    assert_eq!(mode(&folder.file()), 0o444);
 }
 
 #[test]
