@@ -1,4 +1,4 @@
-//! Answers: put, read, explained, counted. What drops them is in [`clear`](super::clear).
+//! Answers: put, read, explained, counted. What drops them is in [`clear`].
 
 use std::net::IpAddr;
 use std::sync::Arc;
