@@ -91,7 +91,7 @@ pub enum Why {
 pub struct Blocked {
     /// The window, where one is to blame.
     pub window: Option<Window>,
-    /// When to try again.
+    /// When to try again: when the window has room, or soon, where what is left depends on replies still in flight.
     pub until: Timestamp,
     /// Why.
     pub why: Why,
@@ -179,8 +179,8 @@ pub trait Ledger {
     /// Ends admitted look-ups: keeps answers, frees claims. Resolves when all of it is durable.
     fn settle(&self, account: &Account, settled: Vec<Settled>) -> Reply<()>;
 
-    /// Corrects the count by the provider's word, which wins in both directions; look-ups still in flight are taken as
-    /// not yet counted by it: so settle what the same reply answered first.
+    /// Corrects the count by the provider's word, which wins in both directions. It leaves open whether look-ups still in
+    /// flight are counted: so settle what the same reply answered first.
     fn told(&self, account: &Account, telling: TellingOf, now: Timestamp) -> Reply<()>;
 
     /// Nothing of this account is admitted before `until`, in any process. `used_up`: because this window is.

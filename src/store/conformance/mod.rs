@@ -3,6 +3,7 @@
 
 mod cache;
 mod claims;
+mod day;
 mod ledger;
 mod model;
 mod queue;
@@ -30,6 +31,7 @@ pub(super) fn all<G: Ground>(ground: impl Fn() -> G) {
     model::all(&ground);
     claims::all(&ground);
     told::all(&ground);
+    day::all(&ground);
 }
 
 /// Waits for a reply, outside of any runtime of the program's.

@@ -139,7 +139,9 @@ fn room(
                 Some((0, _)) => Why::Told,
                 _ => Why::Quota,
             };
-            blocked = Some(Blocked { window: Some(period.window), until: period.ends.max(now), why, left });
+            let until =
+                if left == 0 { told::known_by(db, account, period, now)? } else { period.ends.max(now) };
+            blocked = Some(Blocked { window: Some(period.window), until, why, left });
         }
         room = room.min(fits);
     }

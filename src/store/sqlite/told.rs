@@ -1,9 +1,12 @@
 //! The provider's word on a window, and what it means while look-ups are in flight.
 //!
-//! Replies overtake each other, and the server may or may not have counted what is still in flight. Used is taken to be the
-//! most that any reply has said, and all that is in flight besides: never too little, and exact as soon as nothing is in
-//! flight. A reply that says less is late, unless it says so much less, or so long after, that no overtaking explains it:
-//! then the window began anew, or the quota was raised, and it is believed.
+//! Replies overtake each other, and the server may or may not have counted what is still in flight. So its word is a span:
+//! at least the most that any reply has said is used, and at most what is in flight besides. Our own count, where it lies
+//! in the span, is exact and stays. Below it, somebody else uses the key, and the span's end is the safe reading; above it,
+//! the provider counts less than we do. Once nothing is in flight the span is one number, and the count is that.
+//!
+//! A reply that says less than another before is late, unless it says so much less, or so long after, that no overtaking
+//! explains it: then the window began anew, or the quota was raised, and it is believed.
 
 use jiff::{SignedDuration, Timestamp};
 use rusqlite::params;
@@ -15,6 +18,9 @@ use crate::store::TellingOf;
 
 /// Longer than a look-up is ever in flight; unverified.
 const OVERTAKING: SignedDuration = SignedDuration::from_secs(60);
+
+/// How long a reply takes to arrive, more or less.
+const SOON: SignedDuration = SignedDuration::from_millis(500);
 
 /// How many replies may overtake one, besides those in flight now.
 const OVERTAKERS: u64 = 64;
@@ -49,7 +55,25 @@ pub(super) fn told(db: &Db, account: i64, telling: TellingOf, now: Timestamp) ->
     {
         period.ends = reset;
     }
-    period::correct(db, account, &mut period, most.0.saturating_add(in_flight), now)
+    let span_end = most.0.saturating_add(in_flight);
+    let used = if period.used < most.0 { span_end } else { period.used.min(span_end) };
+    period::correct(db, account, &mut period, used, now)
+}
+
+/// When to ask again about a window that is full: soon, where the provider says that something is left and it is only
+/// replies still in flight that are missing to know how much; else when the window ends.
+pub(super) fn known_by(
+    db: &Db,
+    account: i64,
+    period: &Period,
+    now: Timestamp,
+) -> rusqlite::Result<Timestamp> {
+    let something_left = period.server.is_some_and(|(said, _)| said < period.limit());
+    Ok(if something_left && period.told.is_some() && in_flight(db, account, now)? > 0 {
+        period.ends.min(now.checked_add(SOON).unwrap_or(now))
+    } else {
+        period.ends.max(now)
+    })
 }
 
 fn is_late(said: u64, most: u64, at: Timestamp, in_flight: u64, now: Timestamp) -> bool {
