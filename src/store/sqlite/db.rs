@@ -20,6 +20,9 @@ pub(super) struct Db {
     /// The user's number, for the audit trail.
     pub(super) uid: u32,
     packer: RefCell<Packer>,
+    /// Rows of accounts that were looked up: source and account. They are never deleted, but one that was made in a
+    /// transaction that failed never was: see [`forget`](Self::forget). One process has a handful.
+    accounts: RefCell<Vec<(Account, (i64, i64))>>,
 }
 
 /// zstd's contexts, made once: making them costs more than a body does.
@@ -40,6 +43,7 @@ impl Db {
             me: Holder::this(),
             uid: rustix::process::getuid().as_raw(),
             packer: RefCell::new(packer),
+            accounts: RefCell::default(),
         })
     }
 
@@ -74,8 +78,23 @@ impl Db {
             .insert(params![&*account.provider, &*account.host])
     }
 
+    /// A transaction failed: what was noted in it may not be there.
+    pub(super) fn forget(&self) {
+        self.accounts.borrow_mut().clear();
+    }
+
     /// The rows of an account: its source's and its own.
     pub(super) fn account(&self, account: &Account) -> rusqlite::Result<(i64, i64)> {
+        let known = self.accounts.borrow().iter().find(|(known, _)| known == account).map(|(_, rows)| *rows);
+        if let Some(rows) = known {
+            return Ok(rows);
+        }
+        let rows = self.find_or_make(account)?;
+        self.accounts.borrow_mut().push((account.clone(), rows));
+        Ok(rows)
+    }
+
+    fn find_or_make(&self, account: &Account) -> rusqlite::Result<(i64, i64)> {
         let found = self
             .conn
             .prepare_cached(

@@ -80,6 +80,9 @@ fn transaction(
         crash::point("writer.after-commit");
         Ok(())
     });
+    if done.is_err() {
+        db.forget();
+    }
     if done.is_err() && !db.conn.is_autocommit() {
         // SQLite rolls back by itself after some errors; a second time would be one more error, of no interest.
         let _rolled_back = db.conn.execute_batch("ROLLBACK");

@@ -74,3 +74,25 @@ fn one_call_that_cannot_be_done_does_not_spoil_the_others() {
     let ages = get(store.ages(&account(), vec![ip(1), ip(2), ip(3)]));
     assert!(ages.iter().all(Option::is_some));
 }
+
+#[test]
+fn what_a_failed_transaction_made_is_made_again() {
+    let folder = Folder::new();
+    let store = folder.open();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let failed = runtime.block_on(store.write(|db| {
+        db.account(&account())?;
+        db.conn.execute("INSERT INTO nowhere VALUES(1)", [])
+    }));
+    assert!(failed.is_err());
+    // Another account takes the numbers that the first one never had.
+    let other = crate::store::Account::new("other", "example.org", None);
+    get(store.keep(&other, vec![stored(ip(1), 0.0)]));
+    get(store.keep(&account(), vec![stored(ip(2), 0.0)]));
+    assert_eq!(get(store.ages(&other, vec![ip(1), ip(2)])).iter().flatten().count(), 1);
+    assert_eq!(get(store.stats()).len(), 2);
+    let store: Arc<dyn Store> = Arc::new(store);
+    assert_eq!(going(&admit(&store, &ask(&["5/day"]), [1_000], 0.0)), 1);
+    let quota = get(store.quota(at(0.0)));
+    assert_eq!(quota.iter().map(|row| &*row.provider).collect::<Vec<_>>(), ["abuseipdb"]);
+}
