@@ -6,10 +6,11 @@ use super::flags::Flags;
 use super::report::{CliError, say, say_config};
 use super::settings::{Settings, definitions, request};
 use super::stdout::print;
-use super::voice;
-use crate::config::{Environment, Folders, check, home_net, init_text};
+use super::{store, voice};
+use crate::config::{Environment, Folders, check, home_net, init_text, load};
 use crate::output::write_whole;
 use crate::provider::Table;
+use crate::store::Place;
 use ipnet::IpNet;
 use std::fmt::Write as _;
 use std::fs::{DirBuilder, OpenOptions};
@@ -123,6 +124,10 @@ fn check_all(file: Option<PathBuf>, global: &Global) -> Result<Exit, CliError> {
 fn paths(global: &Global) -> Result<Exit, CliError> {
     let folders = Folders::find(&Environment::of_process());
     let user = user_file(global, &folders).unwrap_or_else(|_| PathBuf::from("none"));
+    // With a fault in the configuration, where the store would be without it.
+    let loaded = load(&request(global, Flags::default(), None), &Environment::of_process(), &folders);
+    let store = loaded
+        .map_or_else(|_| folders.state.join(Place::FILE), |loaded| store::file(&loaded.config, &folders));
     let mut text = String::new();
     for (name, path) in [
         ("configuration", user),
@@ -130,6 +135,7 @@ fn paths(global: &Global) -> Result<Exit, CliError> {
         ("credentials", folders.credentials_file()),
         ("providers", definitions(&folders)),
         ("state", folders.state.clone()),
+        ("store", store),
         ("cache", folders.cache.clone()),
         ("data", folders.data.clone()),
     ] {

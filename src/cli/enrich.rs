@@ -44,7 +44,8 @@ pub(super) async fn run(args: Enrich, global: Global) -> Result<Exit, CliError> 
     let options = options(&args.input, &session.loaded.config, Timestamp::now())?;
     session.again = again(&inputs);
     let names: Vec<String> = inputs.iter().map(ToString::to_string).collect();
-    answer(session, move |reading| extract::extract(&inputs, &options, reading), &names.join(", ")).await
+    let read = move |reading: &AtomicBool| extract::extract(&inputs, &options, reading);
+    Box::pin(answer(session, read, &names.join(", "))).await
 }
 
 /// Runs `sift lookup`.

@@ -36,6 +36,7 @@ mod settings;
 mod signals;
 mod simulate;
 mod stdout;
+mod store;
 mod summary;
 mod voice;
 mod writer;

@@ -9,6 +9,7 @@ use crate::input::InputError;
 use crate::output::OutputError;
 use crate::provider::DefinitionErrors;
 use crate::simulate::{ScenarioError, SimulateError};
+use crate::store::StoreError;
 use std::error::Error;
 use std::fmt::Write as _;
 
@@ -68,6 +69,14 @@ pub enum CliError {
     /// The HTTP client.
     #[error(transparent)]
     Transport(#[from] TransportError),
+    /// The store.
+    #[error("{source}")]
+    Store {
+        /// What is wrong with it.
+        source: StoreError,
+        /// The command can do without, by `--no-store`.
+        can_do_without: bool,
+    },
     /// A scenario file.
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
@@ -128,6 +137,7 @@ impl CliError {
                 .tip()
                 .or_else(|| Some(format!("mend it, or store the key: sift credentials set {provider}"))),
             Self::Output(error) => output_tip(error),
+            Self::Store { source, can_do_without } => store_tip(source, *can_do_without),
             Self::Bug(_) => Some("please report it, with the command line and what stood above".to_owned()),
             _ => None,
         };
@@ -151,6 +161,12 @@ pub(super) fn say_config(errors: &ConfigErrors) {
         let tip: Vec<Detail<'_>> = error.tip().map(|tip| ("tip", tip)).into_iter().collect();
         say(error, &tip);
     }
+}
+
+/// What to do about a store; that one can do without it only where the command has the flag.
+pub(super) fn store_tip(error: &StoreError, can_do_without: bool) -> Option<String> {
+    let tip = error.tip()?;
+    Some(if can_do_without { tip.to_owned() } else { tip.replace(", or go on without: --no-store", "") })
 }
 
 /// What to do about an output that cannot be written.

@@ -30,6 +30,7 @@ pub(super) const KEYS: &[(&str, Kind)] = &[
     ("max_body", Kind::Size(KIB, 64 * MIB)),
     ("pap", Kind::Choice(&["red", "amber", "green", "clear"])),
     ("data_dir", Kind::Text),
+    ("state_dir", Kind::Text),
     ("input.event_types", Kind::Texts),
     ("input.limit", Kind::Count(0, u32::MAX as u64)),
     ("input.max_unique", Kind::Count(1, u32::MAX as u64)),
@@ -50,9 +51,9 @@ pub(super) const KEYS: &[(&str, Kind)] = &[
     ("output.defang", Kind::Flag),
     ("verdict.malicious", Kind::Count(1, 100)),
     ("verdict.suspicious", Kind::Count(1, 100)),
-    ("cache.path", Kind::Text),
     ("cache.max_size", Kind::Size(MIB, 1024 * GIB)),
     ("cache.stale_if_error", Kind::Time(0, 366 * DAY)),
+    ("audit.keep", Kind::Time(1, 3_660 * DAY)),
     ("breaker.failures", Kind::Count(1, 1_000)),
     ("breaker.window", Kind::Count(1, 1_000)),
     ("breaker.open_for", Kind::Time(1, DAY)),
@@ -86,7 +87,7 @@ pub(super) const OTHER_VARIABLES: &[&str] = &["SIFT_CONFIG", "SIFT_LOG"];
 
 /// The tables of the file.
 pub(super) const TABLES: &[&str] =
-    &["input", "lists", "mmdb", "output", "verdict", "cache", "breaker", "log", "providers"];
+    &["input", "lists", "mmdb", "output", "verdict", "cache", "audit", "breaker", "log", "providers"];
 
 /// What a dotted path takes, `providers.NAME.key` among them.
 pub(super) fn kind(path: &str) -> Option<Kind> {

@@ -37,7 +37,7 @@ pub use error::{ConfigError, ConfigErrors, Problem};
 pub use folders::Folders;
 pub use keys::{COMMAND_LIMIT, KeyError, Keys};
 pub use origin::Origin;
-pub use resolve::show_duration;
+pub use resolve::{parse_duration, show_duration};
 pub use show::init_text;
 pub use suricata::{HomeNetError, home_net};
 
@@ -75,6 +75,8 @@ pub struct Config {
     pub pap: Pap,
     /// Lists and MMDB files; none is the data folder.
     pub data_dir: Option<PathBuf>,
+    /// Where the store lies, an absolute path; none is the state folder.
+    pub state_dir: Option<PathBuf>,
     /// What is read.
     pub input: InputConfig,
     /// What answers on this machine.
@@ -85,8 +87,10 @@ pub struct Config {
     pub verdict: VerdictConfig,
     /// When a failing provider is left alone.
     pub breaker: BreakerConfig,
-    /// What is remembered.
+    /// Answers that are kept.
     pub cache: CacheConfig,
+    /// The audit trail.
+    pub audit: AuditConfig,
     /// What is logged.
     pub log: LogConfig,
     /// What is set for providers, by name. The rest is in their definitions. One that is not here has nothing set.
@@ -164,15 +168,20 @@ pub struct BreakerConfig {
     pub open_for: Duration,
 }
 
-/// What is remembered.
+/// Answers that are kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CacheConfig {
-    /// Where; none is the cache folder.
-    pub path: Option<PathBuf>,
     /// At most so many bytes.
     pub max_bytes: u64,
     /// How much out of date an answer may be when its provider fails.
     pub stale_if_error: Duration,
+}
+
+/// The audit trail.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditConfig {
+    /// How long its rows are kept.
+    pub keep: Duration,
 }
 
 /// What is logged.

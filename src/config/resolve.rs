@@ -11,10 +11,10 @@ use secrecy::SecretString;
 use super::error::{ConfigError, Problem};
 use super::layers::Setting;
 use super::origin::Origin;
-use super::value::{Value, show_time};
+use super::value::{Value, parse_time, show_time};
 use super::{
-    BreakerConfig, CacheConfig, Config, InputConfig, ListsConfig, LogConfig, LogFormat, OutputConfig,
-    ProviderConfig, VerdictConfig,
+    AuditConfig, BreakerConfig, CacheConfig, Config, InputConfig, ListsConfig, LogConfig, LogFormat,
+    OutputConfig, ProviderConfig, VerdictConfig,
 };
 use crate::enrich::Ask;
 use crate::output::{Field, Form, Sort, default_fields};
@@ -127,6 +127,7 @@ impl Settings<'_> {
                 _ => Pap::Clear,
             },
             data_dir: self.file("data_dir"),
+            state_dir: self.file("state_dir"),
             input: self.input(),
             lists: self.lists(),
             output: self.output(),
@@ -140,10 +141,10 @@ impl Settings<'_> {
                 open_for: self.time("breaker.open_for").unwrap_or_default(),
             },
             cache: CacheConfig {
-                path: self.file("cache.path"),
                 max_bytes: self.size("cache.max_size").unwrap_or_default(),
                 stale_if_error: self.time("cache.stale_if_error").unwrap_or_default(),
             },
+            audit: AuditConfig { keep: self.time("audit.keep").unwrap_or_default() },
             log: LogConfig {
                 format: match self.text("log.format") {
                     Some("text") => LogFormat::Text,
@@ -263,6 +264,13 @@ impl Settings<'_> {
             "a look-up would end within its first attempt",
             config.timeout <= self.time("deadline").unwrap_or_default(),
         );
+        if config.state_dir.as_ref().is_some_and(|folder| folder.is_relative()) {
+            let reason = format!(
+                "{} is no absolute path: it would be another store from each folder that sift runs in",
+                self.cite("state_dir")
+            );
+            self.refuse("state_dir", reason);
+        }
         let fits = config.max_time.is_none_or(|max_time| config.deadline <= max_time);
         self.in_order("deadline", "max_time", "a look-up may not take longer than the run", fits);
         let (failures, window) = (config.breaker.failures, config.breaker.window);
@@ -332,6 +340,12 @@ pub(super) fn rank(origin: &Origin) -> u8 {
 
 fn to_usize(number: Option<u64>) -> usize {
     number.and_then(|number| usize::try_from(number).ok()).unwrap_or(usize::MAX)
+}
+
+/// A time as the configuration has it: `10s`, `2m`, `1h30m`, `12h`, `7d`, `500ms`. A day has 24 hours.
+#[must_use]
+pub fn parse_duration(text: &str) -> Option<Duration> {
+    parse_time(text.trim())
 }
 
 /// For messages of other rooms that name a time of the configuration: `2m`, `1h30m`.

@@ -336,3 +336,18 @@ fn a_new_file_says_the_same_as_no_file() {
     assert_eq!((some.config.input.exclude, some.config.input.home_net), (networks.clone(), networks));
     assert_eq!(some.config.input.limit, Some(10_000));
 }
+
+#[test]
+fn the_store_lies_where_state_dir_says_and_nowhere_else() {
+    let loaded = load_user("state_dir = \"/srv/sift\"\n[audit]\nkeep = \"400d\"\n").unwrap();
+    assert_eq!(loaded.config.state_dir.as_deref(), Some(Path::new("/srv/sift")));
+    assert_eq!(loaded.config.audit.keep, Duration::from_secs(400 * 86_400));
+    let default = load_user("").unwrap().config;
+    assert_eq!((default.state_dir, default.audit.keep), (None, crate::store::Place::AUDIT_KEPT));
+    let home = Home::new("", "state_dir = \"shared\"\n[cache]\npath = \"/srv/cache\"\n");
+    insta::assert_snapshot!(home.faults(&Request::default(), &[]), @r#"
+    /user/config.toml:3: unknown key 'path' in [cache]
+      tip: 'sift config init' writes a file with every key
+    /user/config.toml:1: state_dir ("shared", /user/config.toml:1) is no absolute path: it would be another store from each folder that sift runs in
+    "#);
+}

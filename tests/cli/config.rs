@@ -168,6 +168,7 @@ fn paths_follow_xdg_and_systemd() {
     credentials    /nowhere/sift/credentials.toml  (not there)
     providers      /nowhere/sift/providers  (not there)
     state          /var/lib/sift  (not there)
+    store          /var/lib/sift/sift.db  (not there)
     cache          HOME/cache/sift  (not there)
     data           HOME/data/sift  (not there)
     ");

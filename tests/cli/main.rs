@@ -6,6 +6,7 @@ mod config;
 mod doctor;
 mod dry_run;
 mod help;
+mod kept;
 mod keys;
 mod leaks;
 mod mistakes;

@@ -1,5 +1,6 @@
 //! `enrich`, `lookup` and `extract`.
 
+use super::kept::{Budget, CacheArgs, budget, job_name};
 use clap::{Args, ValueEnum, ValueHint};
 use std::path::PathBuf;
 
@@ -28,6 +29,9 @@ pub struct Enrich {
     /// Who is asked, and how fast.
     #[command(flatten)]
     pub lookups: LookupArgs,
+    /// Put what cannot be asked now into the queue, for 'sift worker', instead of giving it up
+    #[arg(long, help_heading = "Unattended runs", conflicts_with_all = ["no_store", "offline", "simulate"])]
+    pub defer: bool,
     /// What is written.
     #[command(flatten)]
     pub output: OutputArgs,
@@ -191,6 +195,10 @@ pub struct LookupArgs {
     /// A provider's rate: virustotal=4/min
     #[arg(long, value_name = "NAME=N/UNIT", value_delimiter = ',', hide_short_help = true)]
     pub rate: Vec<String>,
+    /// Spend at most this many look-ups in this run: 500 at each provider, or virustotal=200
+    #[arg(long, value_name = "[NAME=]N", value_delimiter = ',', value_parser = budget)]
+    #[arg(hide_short_help = true)]
+    pub budget: Vec<Budget>,
     /// Limit for one attempt [default: 10s]
     #[arg(long, value_name = "TIME", hide_short_help = true)]
     pub timeout: Option<String>,
@@ -201,6 +209,13 @@ pub struct LookupArgs {
     /// Retries of one look-up (a retry budget bounds the whole run too) [default: 3]
     #[arg(long, value_name = "N", hide_short_help = true)]
     pub retries: Option<u32>,
+    /// What is kept of earlier runs.
+    #[command(flatten)]
+    pub cache: CacheArgs,
+    /// Name of a repeated run: it leaves to people what is reserved for them, and stands in the
+    /// audit trail
+    #[arg(long, value_name = "NAME", value_parser = job_name, help_heading = "Unattended runs")]
+    pub job: Option<String>,
 }
 
 /// A marking of the Permissible Actions Protocol.

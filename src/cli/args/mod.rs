@@ -4,6 +4,7 @@
 //! shell lines that a test runs as they stand; what is said of one follows a `#`.
 
 mod help;
+mod kept;
 mod lists;
 mod lookups;
 mod providers;
@@ -11,6 +12,7 @@ mod settings;
 mod tools;
 
 pub use help::{Completions, Help, Man, Topic};
+pub use kept::{Budget, CacheArgs};
 pub use lists::{Lists, ListsAdd, ListsCommand, ListsUpdate, Says, Written};
 pub use lookups::{
     Enrich, Extract, ExtractSort, Form, InputArgs, Lookup, LookupArgs, OutputArgs, OutputForm, OutputSort,

@@ -1,0 +1,72 @@
+//! The store as commands open it.
+
+use super::report::CliError;
+use super::voice;
+use crate::config::{Config, Folders};
+use crate::store::{Place, SqliteStore, StoreError};
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Where it lies, and for how long it keeps what.
+pub(super) fn place(config: &Config, folders: &Folders) -> Place {
+    let folder = config.state_dir.clone().unwrap_or_else(|| folders.state.clone());
+    Place { audit_kept: config.audit.keep, ..Place::new(folder) }
+}
+
+/// The store's file, whether it is there or not.
+pub(super) fn file(config: &Config, folders: &Folders) -> PathBuf {
+    place(config, folders).folder.join(Place::FILE)
+}
+
+/// Opens it, or makes it, for a command that has `--no-store`.
+///
+/// # Errors
+/// Where there is no usable store and none can be made: exit 1.
+#[expect(dead_code, reason = "runs and commands open it in the commits that follow")]
+pub(super) fn open(config: &Config, folders: &Folders) -> Result<Arc<SqliteStore>, CliError> {
+    let opened = SqliteStore::open(&place(config, folders));
+    opened.map(Arc::new).map_err(|source| CliError::Store { source, can_do_without: true })
+}
+
+/// Opens it for a command that only reads: where there is none, that is said, and none is made.
+///
+/// # Errors
+/// One that is there and cannot be used: exit 1.
+#[expect(dead_code, reason = "runs and commands open it in the commits that follow")]
+pub(super) fn open_if_there(
+    config: &Config,
+    folders: &Folders,
+) -> Result<Option<Arc<SqliteStore>>, CliError> {
+    let file = file(config, folders);
+    match std::fs::symlink_metadata(&file) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            voice::note(format!("nothing is kept yet: {} is made by the first look-up", file.display()));
+            return Ok(None);
+        }
+        // Whatever else is odd about it, opening it says so better.
+        Err(_) | Ok(_) => {}
+    }
+    SqliteStore::open(&place(config, folders)).map(|store| Some(Arc::new(store))).map_err(failed)
+}
+
+/// A store that fails in the middle of a command that is nothing without it.
+pub(super) fn failed(source: StoreError) -> CliError {
+    CliError::Store { source, can_do_without: false }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::report::store_tip;
+    use super::*;
+
+    #[test]
+    fn only_commands_that_have_the_flag_name_it() {
+        let why = StoreError::Refused { path: PathBuf::from("/s"), why: "it is a symbolic link" };
+        let tip = |can_do_without| store_tip(&why, can_do_without).unwrap();
+        assert!(tip(true).contains("--no-store"));
+        assert_eq!(tip(false), "choose another folder with state_dir");
+        let why = StoreError::Damaged { path: PathBuf::from("/s"), detail: String::new() };
+        assert!(!store_tip(&why, false).unwrap().contains("--no-store"));
+    }
+}
