@@ -136,7 +136,6 @@ fn paths(global: &Global) -> Result<Exit, CliError> {
         ("providers", definitions(&folders)),
         ("state", folders.state.clone()),
         ("store", store),
-        ("cache", folders.cache.clone()),
         ("data", folders.data.clone()),
     ] {
         let absent = if path.exists() { "" } else { "  (not there)" };

@@ -76,9 +76,17 @@ impl Flags {
 /// # Errors
 /// A text that is neither.
 pub(super) fn since(text: &str, now: Timestamp) -> Result<Timestamp, CliError> {
+    moment("--since", text, now)
+}
+
+/// The same, of another flag.
+///
+/// # Errors
+/// A text that is neither.
+pub(super) fn moment(flag: &str, text: &str, now: Timestamp) -> Result<Timestamp, CliError> {
     let wrong = || {
         CliError::usage(
-            format!("--since {text}: neither a span of time nor a time"),
+            format!("{flag} {text}: neither a span of time nor a time"),
             "write a span back from now (15m, 24h, 7d) or an RFC 3339 time (2026-01-15T08:00:00Z)",
         )
     };

@@ -17,16 +17,20 @@ const ENVIRONMENT: [(&str, &str); 9] = [
     ("CREDENTIALS_DIRECTORY", "keys from systemd's LoadCredential="),
     ("HTTPS_PROXY, NO_PROXY", "the proxy, and the hosts that are reached without it"),
     ("NO_COLOR, CLICOLOR_FORCE", "no colours at all; colours even where no terminal is"),
-    ("XDG_CONFIG_HOME, XDG_STATE_HOME, XDG_CACHE_HOME, XDG_DATA_HOME", "where files are kept"),
-    ("CONFIGURATION_DIRECTORY, STATE_DIRECTORY, CACHE_DIRECTORY", "the same under systemd, stronger"),
+    ("XDG_CONFIG_HOME, XDG_STATE_HOME, XDG_DATA_HOME", "where files are kept"),
+    ("CONFIGURATION_DIRECTORY, STATE_DIRECTORY", "the same under systemd, stronger"),
 ];
 
 /// And about files.
-const FILES: [(&str, &str); 4] = [
+const FILES: [(&str, &str); 5] = [
     ("~/.config/sift/config.toml", "the configuration; see sift-config(1)"),
     (
         "~/.config/sift/credentials.toml",
         "stored keys, readable by their owner alone; see sift-credentials(1)",
+    ),
+    (
+        "~/.local/state/sift/sift.db",
+        "answers, quota ledger, audit trail and queue; elsewhere with state_dir; see sift-cache(1)",
     ),
     ("~/.config/sift/providers/NAME.toml", "providers of your own; see sift-providers(1)"),
     ("/etc/sift/config.toml", "the machine's configuration, below your own"),

@@ -3,8 +3,11 @@
 //! [`run`] is all that the binary calls. Each command has a file of its own; [`lookups`] is what `enrich` and `lookup`
 //! share, [`voice`] is standard error, and [`report`] how failures are said.
 
+mod address;
 pub mod args;
 mod ask_once;
+mod audit;
+mod cache;
 mod completions;
 mod config;
 mod credentials;
@@ -12,6 +15,7 @@ mod doctor;
 mod dry_run;
 mod enrich;
 pub mod exit;
+mod explain;
 mod extract;
 mod failures;
 mod flags;
@@ -29,6 +33,7 @@ mod progress;
 mod prompt;
 mod providers;
 mod providers_of_run;
+mod quota;
 mod recorder;
 pub mod report;
 mod schema;
@@ -103,6 +108,10 @@ fn dispatch(cli: Cli) -> Result<Exit, CliError> {
         Command::Enrich(args) => on_runtime(enrich::run(*args, global)),
         Command::Lookup(args) => on_runtime(enrich::lookup(*args, global)),
         Command::Extract(args) => extract::run(*args, &global),
+        Command::Explain(args) => on_runtime(explain::run(args, global)),
+        Command::Cache(args) => on_runtime(cache::run(args, global)),
+        Command::Quota(args) => on_runtime(quota::run(args, global)),
+        Command::Audit(args) => on_runtime(audit::run(args, global)),
         Command::Providers(args) => providers::run(args, &global),
         Command::Lists(args) => lists::run(args, &global),
         Command::Doctor(args) => doctor::run(&args, &global),

@@ -223,7 +223,7 @@ fn waits_for(lane: &LaneNow, now: Instant, wall: Timestamp) -> Option<String> {
 }
 
 /// The hour, and the day where it is another.
-fn clock(at: Timestamp, now: Timestamp) -> String {
+pub(super) fn clock(at: Timestamp, now: Timestamp) -> String {
     let form = if at.duration_since(now).as_secs() >= 86_400 { "%Y-%m-%d %H:%M UTC" } else { "%H:%M UTC" };
     TimeZone::UTC.to_datetime(at).strftime(form).to_string()
 }

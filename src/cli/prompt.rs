@@ -1,4 +1,4 @@
-//! Reads a secret from people or from a pipe.
+//! Asks people: for a secret, which may come from a pipe too, or for a yes.
 //!
 //! On a terminal nothing is shown, and Ctrl-C is read as a key rather than sent as a signal: a signal would end the
 //! process with the terminal still silent.
@@ -8,7 +8,7 @@ use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tc
 use secrecy::SecretString;
 use secrecy::zeroize::Zeroizing;
 use std::fs::{File, OpenOptions};
-use std::io::{self, IsTerminal as _, Read, Write as _};
+use std::io::{self, BufRead as _, IsTerminal as _, Read, Write as _};
 
 /// Keys have some hundred bytes; what is longer is no key.
 const MOST_BYTES: u64 = 64 * 1024;
@@ -32,6 +32,24 @@ pub(super) fn secret(prompt: &str) -> Result<SecretString, CliError> {
     let text =
         std::str::from_utf8(&bytes).map_err(|_| failed(io::Error::from(io::ErrorKind::InvalidData)))?;
     Ok(text.lines().next().unwrap_or_default().to_owned().into())
+}
+
+/// Whether a person at the terminal says yes; everything else is a no.
+///
+/// # Errors
+/// Where nobody can be asked.
+pub(super) fn agrees(question: &str) -> Result<bool, CliError> {
+    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+        return Err(CliError::usage(
+            "nothing was changed: nobody can be asked",
+            "--yes does it without asking",
+        ));
+    }
+    let failed = |source| CliError::System { what: "read from the terminal", source };
+    io::stderr().write_all(question.as_bytes()).map_err(failed)?;
+    let mut line = String::new();
+    io::stdin().lock().take(MOST_BYTES).read_line(&mut line).map_err(failed)?;
+    Ok(matches!(line.trim(), "y" | "Y" | "yes"))
 }
 
 /// None when Ctrl-C, or Ctrl-D on an empty line, was pressed.

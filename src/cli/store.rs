@@ -3,7 +3,8 @@
 use super::report::CliError;
 use super::voice;
 use crate::config::{Config, Folders};
-use crate::store::{Place, SqliteStore, StoreError};
+use crate::provider::Definition;
+use crate::store::{Account, Place, SqliteStore, StoreError};
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,7 +24,7 @@ pub(super) fn file(config: &Config, folders: &Folders) -> PathBuf {
 ///
 /// # Errors
 /// Where there is no usable store and none can be made: exit 1.
-#[expect(dead_code, reason = "runs and commands open it in the commits that follow")]
+#[expect(dead_code, reason = "runs open it as soon as they keep what they are told")]
 pub(super) fn open(config: &Config, folders: &Folders) -> Result<Arc<SqliteStore>, CliError> {
     let opened = SqliteStore::open(&place(config, folders));
     opened.map(Arc::new).map_err(|source| CliError::Store { source, can_do_without: true })
@@ -33,7 +34,6 @@ pub(super) fn open(config: &Config, folders: &Folders) -> Result<Arc<SqliteStore
 ///
 /// # Errors
 /// One that is there and cannot be used: exit 1.
-#[expect(dead_code, reason = "runs and commands open it in the commits that follow")]
 pub(super) fn open_if_there(
     config: &Config,
     folders: &Folders,
@@ -55,10 +55,51 @@ pub(super) fn failed(source: StoreError) -> CliError {
     CliError::Store { source, can_do_without: false }
 }
 
+/// The provider as it would be asked now: where the configuration says. None where that cannot be.
+pub(super) fn as_asked(definition: &Definition, config: &Config) -> Option<Definition> {
+    let settings = config.provider(&definition.name);
+    match &settings.base_url {
+        Some(url) => definition.with_base_url(url, &settings.send_key_to).ok(),
+        None => Some(definition.clone()),
+    }
+}
+
+/// The host under which a provider's answers and quota are kept.
+pub(super) fn host(definition: &Definition) -> String {
+    if definition.is_loopback() {
+        Account::LOOPBACK.to_owned()
+    } else {
+        definition.host().to_ascii_lowercase()
+    }
+}
+
+/// `512 B`, `1.2 KiB`, `34 MiB`.
+pub(super) fn size(bytes: u64) -> String {
+    let (unit, name) = match bytes {
+        ..1_024 => return format!("{bytes} B"),
+        1_024..1_048_576 => (1_024, "KiB"),
+        1_048_576..1_073_741_824 => (1_048_576, "MiB"),
+        _ => (1_073_741_824, "GiB"),
+    };
+    match bytes * 10 / unit {
+        tenths @ ..100 => format!("{}.{} {name}", tenths / 10, tenths % 10),
+        tenths => format!("{} {name}", tenths / 10),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::report::store_tip;
     use super::*;
+
+    #[test]
+    fn sizes_have_two_digits_that_count() {
+        for (bytes, shown) in
+            [(0, "0 B"), (1_023, "1023 B"), (1_024, "1.0 KiB"), (10_300, "10 KiB"), (300 << 20, "300 MiB")]
+        {
+            assert_eq!(size(bytes), shown);
+        }
+    }
 
     #[test]
     fn only_commands_that_have_the_flag_name_it() {

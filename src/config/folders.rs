@@ -13,15 +13,13 @@ pub struct Folders {
     pub system_config: PathBuf,
     /// What must not be lost: `STATE_DIRECTORY`, or `$XDG_STATE_HOME/sift`.
     pub state: PathBuf,
-    /// What can be fetched again: `CACHE_DIRECTORY`, or `$XDG_CACHE_HOME/sift`.
-    pub cache: PathBuf,
     /// Lists and databases: `$XDG_DATA_HOME/sift`.
     pub data: PathBuf,
 }
 
 impl Folders {
-    /// The folders by the environment. Without a home they are those of a service: `/etc/sift`, `/var/lib/sift`,
-    /// `/var/cache/sift`.
+    /// The folders by the environment. Without a home they are those of a service: `/etc/sift` and
+    /// `/var/lib/sift`.
     #[must_use]
     pub fn find(env: &Environment) -> Self {
         let home = absolute(env, "HOME").or_else(|| etcetera::home_dir().ok());
@@ -36,7 +34,6 @@ impl Folders {
             config: find(Some("CONFIGURATION_DIRECTORY"), "XDG_CONFIG_HOME", ".config", "/etc/sift"),
             system_config: PathBuf::from("/etc/sift"),
             state: find(Some("STATE_DIRECTORY"), "XDG_STATE_HOME", ".local/state", "/var/lib/sift"),
-            cache: find(Some("CACHE_DIRECTORY"), "XDG_CACHE_HOME", ".cache", "/var/cache/sift"),
             data: find(None, "XDG_DATA_HOME", ".local/share", "/var/lib/sift"),
         }
     }
@@ -81,10 +78,10 @@ mod tests {
         let folders = Folders::find(&variables.iter().copied().collect());
         assert_eq!(folders.config_file(), Path::new("/home/ana/.config/sift/config.toml"));
         assert_eq!(folders.state, Path::new("/home/ana/.local/state/sift"));
-        variables.extend([("XDG_STATE_HOME", "/s"), ("XDG_CACHE_HOME", "not/absolute")]);
+        variables.extend([("XDG_STATE_HOME", "/s"), ("XDG_DATA_HOME", "not/absolute")]);
         let folders = Folders::find(&variables.iter().copied().collect());
         assert_eq!(folders.state, Path::new("/s/sift"));
-        assert_eq!(folders.cache, Path::new("/home/ana/.cache/sift"));
+        assert_eq!(folders.data, Path::new("/home/ana/.local/share/sift"));
         variables.push(("STATE_DIRECTORY", "/var/lib/sift:/var/lib/sift/metrics"));
         assert_eq!(Folders::find(&variables.iter().copied().collect()).state, Path::new("/var/lib/sift"));
     }

@@ -21,13 +21,7 @@ impl Home {
 
     fn folders(&self) -> Folders {
         let at = |name: &str| self.0.path().join(name);
-        Folders {
-            config: at("user"),
-            system_config: at("etc"),
-            state: at("state"),
-            cache: at("cache"),
-            data: at("data"),
-        }
+        Folders { config: at("user"), system_config: at("etc"), state: at("state"), data: at("data") }
     }
 
     fn load(&self, request: &Request, variables: &[(&str, &str)]) -> Result<Loaded, ConfigErrors> {

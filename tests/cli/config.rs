@@ -169,7 +169,6 @@ fn paths_follow_xdg_and_systemd() {
     providers      /nowhere/sift/providers  (not there)
     state          /var/lib/sift  (not there)
     store          /var/lib/sift/sift.db  (not there)
-    cache          HOME/cache/sift  (not there)
     data           HOME/data/sift  (not there)
     ");
 }

@@ -28,8 +28,8 @@ fn all_that_is_wrong_at_once() {
     odd    key            abuseipdb: from the variable ABUSEIPDB_API_KEY
                           tip: keep it out of the environment, which children and dumps see: sift credentials set abuseipdb
     ok     state          /proc/nowhere/sift (made when it is needed)
-    ok     cache          HOME/cache/sift (made when it is needed)
     ok     proxy          127.0.0.1:PORT
+    ok     store          /proc/nowhere/sift/sift.db (made by the first look-up)
     ok     providers      would ask abuseipdb
     wrong  reach          abuseipdb: cannot be reached: Connection refused (os error 111)
                           tip: check the network, the proxy (HTTPS_PROXY, NO_PROXY) and DNS

@@ -1,6 +1,7 @@
 //! Help, completions and man pages, all made from the same source.
 
 use super::harness::{Home, Simulator, stderr};
+use super::stored::fill;
 use super::{is_here, stdout};
 use std::fmt::Write as _;
 use std::process::Command;
@@ -111,6 +112,7 @@ fn every_example_runs() {
         "inhouse.toml",
         "title = 'In-house'\nrole = 'reputation'\naccepts = ['ipv4']\nsends = 'the address'\n[request]\nbase_url = 'https://intel.example'\npath = '/{ip}'\n[answer]\nfilter = '{found: .body.known, score: .body.score}'\n",
     );
+    fill(&home);
     let bin = home.put("bin/sift", "");
     std::fs::remove_file(&bin).unwrap();
     std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_sift"), &bin).unwrap();

@@ -15,6 +15,7 @@ mod progress;
 mod prompt;
 mod readme;
 mod screen;
+mod stored;
 mod words;
 
 #[path = "../harness/mod.rs"]

@@ -54,7 +54,6 @@ impl Home {
             ("HOME", ""),
             ("XDG_CONFIG_HOME", "config"),
             ("XDG_STATE_HOME", "state"),
-            ("XDG_CACHE_HOME", "cache"),
             ("XDG_DATA_HOME", "data"),
         ] {
             command.env(name, self.path().join(folder));

@@ -72,10 +72,12 @@ Exit status
 
   0    every look-up was answered; not found and skipped are answers. Also: nothing
        was found to look up, or whoever read the output went away (| head)
-  1    fatal: an input cannot be read, an output not be written, or a bug
+  1    fatal: an input or the store cannot be read or written, an output not be written,
+       or a bug
   2    the command line or the configuration is wrong; nothing was sent
   3    some look-ups were not answered: a limit, a failing provider, --limit,
-       --max-time. Their records have status \"error\", with retry_at where known
+       --max-time. Their records have status \"error\", with retry_at where known.
+       Of explain and cache get: nothing is kept about the address
   4    look-ups were due and none was answered: keys refused, network or quota gone
   10   --fail-on matched
   130  stopped by SIGINT, after the orderly end
@@ -136,8 +138,8 @@ Strongest first:
   6. defaults
 
 A variable is the key's path in capitals. --config none reads no file at all. Under
-systemd CONFIGURATION_DIRECTORY, STATE_DIRECTORY, CACHE_DIRECTORY and
-CREDENTIALS_DIRECTORY come before the XDG folders.
+systemd CONFIGURATION_DIRECTORY, STATE_DIRECTORY and CREDENTIALS_DIRECTORY
+come before the XDG folders.
 
 'sift config init' writes a file with every key and what it means. An unknown key is
 refused, with the nearest known one; so is nonsense, such as a time-out above the deadline.

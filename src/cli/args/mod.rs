@@ -9,6 +9,7 @@ mod lists;
 mod lookups;
 mod providers;
 mod settings;
+mod store;
 mod tools;
 
 pub use help::{Completions, Help, Man, Topic};
@@ -20,6 +21,7 @@ pub use lookups::{
 };
 pub use providers::{Providers, ProvidersCheck, ProvidersCommand};
 pub use settings::{Config, ConfigCommand, Credentials, CredentialsCommand, Doctor};
+pub use store::{Audit, Cache, CacheCommand, Explain, Quota};
 pub use tools::{ListForm, Schema, SchemaKind, Simulate};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -111,11 +113,19 @@ pub enum Command {
     Lookup(Box<Lookup>),
     /// Print the unique addresses with what was seen of them; asks nobody
     Extract(Box<Extract>),
+    /// Say what is kept about an address, and how its verdict comes out of it; asks nobody
+    Explain(Explain),
+    /// See and tend the answers that are kept
+    Cache(Cache),
+    /// Show what is left of each provider's quota, for all runs together
+    Quota(Quota),
+    /// Show who asked whom about what
+    Audit(Audit),
     /// List, show and check the providers: who is asked, and within which limits
     Providers(Providers),
     /// Download, list, add and remove the lists that answer on this machine
     Lists(Lists),
-    /// Check configuration, keys, clock, folders and reachability
+    /// Check configuration, keys, clock, store and reachability
     Doctor(Doctor),
     /// Write, show or check the configuration
     Config(Config),

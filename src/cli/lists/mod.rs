@@ -134,7 +134,7 @@ fn counted(entries: usize) -> String {
 }
 
 /// `just now`, `40 min ago`, `7 h ago`, `3 days ago`.
-fn age(at: Timestamp, now: Timestamp) -> String {
+pub(in crate::cli) fn age(at: Timestamp, now: Timestamp) -> String {
     match now.duration_since(at).as_secs() {
         ..60 => "just now".to_owned(),
         seconds @ 60..3_600 => format!("{} min ago", seconds / 60),

@@ -50,13 +50,8 @@ struct Case {
 impl Case {
     fn find(&self) -> Result<Option<(String, String)>, KeyError> {
         let at = |name: &str| self.folder.path().join(name);
-        let folders = Folders {
-            config: at("config"),
-            system_config: at("etc"),
-            state: at("s"),
-            cache: at("c"),
-            data: at("d"),
-        };
+        let folders =
+            Folders { config: at("config"), system_config: at("etc"), state: at("s"), data: at("d") };
         let env = self.variables.iter().map(|(name, value)| (*name, value.clone())).collect();
         let found = Keys::new(&env).with_folders(&folders).find_with(
             "shodan",

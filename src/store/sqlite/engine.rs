@@ -59,6 +59,21 @@ impl SqliteStore {
         Ok(Self { path, audit_kept: place.audit_kept, writer, reader })
     }
 
+    /// The version of every store that is open: an older one is brought up to it.
+    #[must_use]
+    pub fn version() -> i64 {
+        schema::version()
+    }
+
+    /// Whether a store may lie in this folder, as far as can be told without making anything. A folder that is not there
+    /// is no fault.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn may_lie_in(folder: &Path) -> Result<(), StoreError> {
+        open::may_lie_in(folder)
+    }
+
     /// The store's file.
     #[must_use]
     pub fn path(&self) -> &Path {

@@ -105,6 +105,11 @@ fn usable_folder(folder: &Path) -> Result<(PathBuf, bool), StoreError> {
     Ok((folder, shared))
 }
 
+/// Looks at the folder alone.
+pub(super) fn may_lie_in(folder: &Path) -> Result<(), StoreError> {
+    if folder.exists() { usable_folder(folder).map(|_found| ()) } else { Ok(()) }
+}
+
 /// File systems that reach other machines: the shared index beside SQLite's log works on one machine only.
 #[cfg(target_os = "linux")]
 fn on_network(folder: &Path) -> Result<bool, StoreError> {

@@ -1,5 +1,7 @@
 //! `sift doctor`: all that is wrong at once, each with what to do about it.
 
+mod store;
+
 use super::args::{Doctor, Global};
 use super::ask_once;
 use super::exit::Exit;
@@ -75,6 +77,7 @@ pub(super) fn run(args: &Doctor, global: &Global) -> Result<Exit, CliError> {
     if let Some(settings) = configuration(&mut report, global, env.clone(), folders.clone()) {
         let keys = keys(&mut report, &settings);
         machine(&mut report, &settings);
+        store::check(&mut report, &settings);
         providers(&mut report, args, &settings, &keys);
     }
     let summary = match (report.bad, report.odd) {
@@ -177,10 +180,7 @@ fn machine(report: &mut Report, settings: &Settings) {
     } else {
         report.good("clock", &format!("{now:.0}"));
     }
-    let folders = &settings.folders;
-    for (name, folder) in [("state", &folders.state), ("cache", &folders.cache)] {
-        writable(report, name, folder);
-    }
+    writable(report, "state", &settings.folders.state);
     let config = &settings.loaded.config;
     match config.proxy.clone().or_else(|| proxy_of(&settings.env)) {
         None => report.good("proxy", "none"),
