@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::db::Db;
 use super::inbox::Inbox;
-use super::{open, reader, writer};
+use super::{open, reader, schema, writer};
 use crate::store::{Reply, StoreError};
 
 /// Where a store lies, and for how long it keeps what.
