@@ -2,6 +2,7 @@
 
 use super::args::OutputForm;
 use super::exit::Exit;
+use super::forecast::{Kept, left};
 use super::progress::{due, pace, rough};
 use super::report::CliError;
 use super::stdout::{Grid, lines, print};
@@ -10,6 +11,8 @@ use crate::extract::{Counts, Indicators};
 use crate::output::thousands;
 use crate::plan::{Guard, Plan};
 use crate::provider::{KeyUse, Window};
+use crate::store::{QuotaRow, Who};
+use jiff::Timestamp;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -53,7 +56,7 @@ struct Row {
     from_cache: u64,
     /// Look-ups that would be asked.
     to_ask: u64,
-    /// Requests that they would take, where nothing fails.
+    /// Requests that would leave, where nothing fails.
     requests: u64,
     /// Those are the most: it is asked only about what others do not clear.
     at_most: bool,
@@ -61,6 +64,14 @@ struct Row {
     rates: Vec<String>,
     /// Look-ups that the provider's long windows allow, by window.
     quotas: BTreeMap<&'static str, u64>,
+    /// What is left of the tightest of them, by the ledger of all processes; null where there is none.
+    left: Option<u64>,
+    /// The same for this run: a job leaves a part to people, and a provider that is held off is not asked.
+    usable: Option<u64>,
+    /// Until when the provider is held off, if it is.
+    held_until: Option<Timestamp>,
+    /// The rank of the first address that would not be asked about, from 1; null where all would.
+    cut_at_rank: Option<u64>,
     /// Seconds that the rate makes it take; null where no rate does.
     takes_s: Option<f64>,
     /// Look-ups that would not be answered: beyond a quota, or beyond `--max-time`.
@@ -78,6 +89,14 @@ pub(super) struct DryRun<'a> {
     pub(super) guard: &'a Guard,
     pub(super) counts: &'a Counts,
     pub(super) max_time: Option<Duration>,
+    /// What the cache answers.
+    pub(super) kept: Kept,
+    /// What was spent of the quotas.
+    pub(super) spent: Vec<QuotaRow>,
+    /// For whom the run would be made.
+    pub(super) who: Who,
+    /// Look-ups that it may spend in all.
+    pub(super) budget: Option<u64>,
 }
 
 impl DryRun<'_> {
@@ -86,7 +105,8 @@ impl DryRun<'_> {
     /// # Errors
     /// Where standard output cannot be written.
     pub(super) fn print(&self, form: Option<OutputForm>) -> Result<Exit, CliError> {
-        let rows: Vec<Row> = self.lanes.iter().map(|lane| self.row(lane)).collect();
+        let rows: Vec<Row> =
+            self.lanes.iter().enumerate().map(|(number, lane)| self.row(number, lane)).collect();
         let input = self.input();
         match form {
             Some(OutputForm::Ndjson | OutputForm::Json) => print(&(lines(&[input])? + &lines(&rows)?))?,
@@ -111,12 +131,18 @@ impl DryRun<'_> {
         }
     }
 
-    fn row(&self, lane: &LaneSpec) -> Row {
+    fn row(&self, number: usize, lane: &LaneSpec) -> Row {
         let (definition, settings) = (&lane.definition, &lane.settings);
-        let to_ask = due(lane, self.plan, self.indicators, self.guard);
+        let due = due(lane, self.plan, self.indicators, self.guard);
+        // Ranks, from 1, of those that the cache has no answer for.
+        let ranks: Vec<u64> =
+            self.kept.missing(number, lane, self.plan, self.indicators, self.guard).collect();
+        let to_ask = ranks.len() as u64;
         let pace = Some(pace(lane)).filter(|pace| !pace.is_zero());
-        let quota = settings.quotas.iter().min_by_key(|quota| quota.count);
-        let by_quota = quota.map_or(to_ask, |quota| to_ask.min(u64::from(quota.count.get())));
+        let left = left(lane, &self.spent, &self.who);
+        let budget = lane.budget.into_iter().chain(self.budget).min();
+        let by_budget = budget.map_or(to_ask, |budget| to_ask.min(budget));
+        let by_quota = left.map_or(by_budget, |left| by_budget.min(left.usable));
         let by_time = match (pace, self.max_time) {
             (Some(pace), Some(limit)) => to_ask.min(within(limit, pace)),
             _ => to_ask,
@@ -129,9 +155,9 @@ impl DryRun<'_> {
             host: definition.host().to_owned(),
             sends: definition.sends.clone(),
             key: definition.key.usage != KeyUse::None && lane.key.is_some(),
-            from_cache: 0,
+            from_cache: due - to_ask,
             to_ask,
-            requests: definition.requests_for(to_ask),
+            requests: definition.requests_for(asked),
             at_most: lane.ask == Ask::Suspicious,
             rates: settings.rates.iter().map(ToString::to_string).collect(),
             quotas: settings
@@ -139,13 +165,19 @@ impl DryRun<'_> {
                 .iter()
                 .map(|quota| (quota.window.word(), u64::from(quota.count.get())))
                 .collect(),
+            left: left.map(|left| left.left),
+            usable: left.map(|left| left.usable),
+            held_until: left.and_then(|left| left.held_until),
+            cut_at_rank: usize::try_from(asked).ok().and_then(|asked| ranks.get(asked).copied()),
             takes_s: takes.map(|takes| takes.as_secs_f64().round()),
             unanswered: to_ask - asked,
             v: VERSION,
             why: if by_time < by_quota {
                 "within --max-time"
+            } else if by_quota < by_budget {
+                left.map_or("", |left| in_window(left.window))
             } else {
-                quota.map_or("", |quota| in_window(quota.window))
+                "within --budget"
             },
         }
     }
@@ -154,7 +186,7 @@ impl DryRun<'_> {
 /// ` in 1 request`, where that is fewer than the look-ups.
 fn in_batches(row: &Row) -> String {
     match row.requests {
-        n if n == row.to_ask => String::new(),
+        n if n >= row.to_ask - row.unanswered => String::new(),
         1 => " in 1 request".to_owned(),
         n => format!(" in {} requests", thousands(n)),
     }
@@ -204,17 +236,25 @@ fn table(input: &Input, rows: &[Row]) -> String {
     }
     text.push('\n');
     let mut grid =
-        Grid::new(&["provider", "from cache", "to ask", "quota", "at", "takes"]).right(&[1, 2, 3, 4]);
+        Grid::new(&["provider", "from cache", "to ask", "left", "at", "takes"]).right(&[1, 2, 3, 4]);
     for row in rows {
         let most = if row.at_most { "up to " } else { "" };
-        let quotas: Vec<String> =
-            row.quotas.iter().map(|(window, n)| format!("{}/{window}", thousands(*n))).collect();
+        let left = match (row.left, row.usable) {
+            (Some(left), Some(usable)) if usable < left => {
+                format!("{} ({})", thousands(left), thousands(usable))
+            }
+            (Some(left), _) => thousands(left),
+            (None, _) => "-".to_owned(),
+        };
         let takes = match row.takes_s {
             Some(seconds) => format!("{most}{}", rough(Duration::from_secs_f64(seconds))),
             None => "as it answers".to_owned(),
         };
         let short = if row.unanswered > 0 {
-            format!(", and {most}{} would not be answered {}", thousands(row.unanswered), row.why)
+            let from = row
+                .cut_at_rank
+                .map_or_else(String::new, |rank| format!(", from rank {} on", thousands(rank)));
+            format!(", and {most}{} would not be answered {}{from}", thousands(row.unanswered), row.why)
         } else {
             String::new()
         };
@@ -222,7 +262,7 @@ fn table(input: &Input, rows: &[Row]) -> String {
             &row.provider,
             &thousands(row.from_cache),
             &format!("{most}{}{}", thousands(row.to_ask), in_batches(row)),
-            if quotas.is_empty() { "-" } else { quotas.first().map_or("-", |quota| quota) },
+            &left,
             row.rates.first().map_or("-", |rate| rate),
             &format!("{takes}{short}"),
         ]);

@@ -92,6 +92,7 @@ where
     session.listen()?;
     let lanes = session.lanes()?;
     session.fail_on()?;
+    let memory = session.memory()?;
     let sink = if session.is_dry { None } else { Some(session.sink()?) };
     if session.command == "enrich" {
         voice::note(format!("reading {what}…"));
@@ -109,7 +110,7 @@ where
         let tip = "is it the right file? one event of eve.json a line is expected, or one address a line";
         voice::warn_with(&format!("no address was found in {what}"), &[("tip", tip.to_owned())]);
     }
-    session.run(extraction, lanes, sink, began).await
+    session.run(extraction, lanes, memory, sink, began).await
 }
 
 /// The command line to give once more, as it was typed; none where the input is gone.
@@ -256,7 +257,10 @@ pub(super) async fn session(
         named: lookups.provider,
         exclude,
         local: Arc::new(local),
-        state: folders.state,
+        cache: lookups.cache,
+        job: lookups.job,
+        budget: lookups.budget,
+        folders,
         rehearsal,
         stopper,
         stop,

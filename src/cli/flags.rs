@@ -43,6 +43,8 @@ impl Flags {
         self.put("max_time", args.max_time.clone(), "--max-time");
         self.put("retries", args.retries.map(i64::from), "--retries");
         self.put("cache.stale_if_error", args.cache.stale_if_error.clone(), "--stale-if-error");
+        // A job's records are read by a machine, day after day: what was left out is in the summary.
+        self.put("output.skipped", args.job.as_ref().map(|_| false), "--job");
         self.put("pap", args.pap.map(PapLevel::word), "--pap");
         self.put("lists.ask_known_good", args.ask_known_good.then_some(true), "--ask-known-good");
         for rate in &args.rate {

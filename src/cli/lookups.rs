@@ -1,8 +1,9 @@
 //! A run of look-ups, from the addresses to the exit status: what `enrich` and `lookup` share.
 
-use super::args::{Global, OutputArgs, When};
+use super::args::{Budget, CacheArgs, Global, OutputArgs, When};
 use super::dry_run::DryRun;
 use super::exit::{Exit, choose};
+use super::forecast::Kept;
 use super::keyring::Keyring;
 use super::progress::{Done, Progress};
 use super::providers_of_run::{Rehearsal, lanes, nobody};
@@ -10,20 +11,22 @@ use super::recorder::{Counts, Recorder, Written};
 use super::report::{CliError, output_tip, say};
 use super::summary::Began;
 use super::writer::Writer;
-use super::{notes, signals, summary, voice};
-use crate::config::{Config, Environment, Loaded};
+use super::{notes, report, settings, signals, store, summary, voice};
+use crate::config::{Config, Environment, Folders, Loaded};
 use crate::enrich::{
-    self, Board, Finished, LaneSpec, LaneStats, RunClock, StopSignal, Stopper, TransportSettings, Work,
+    self, Board, Finished, LaneSpec, LaneStats, Memory, RunClock, StopSignal, Stopper, TransportSettings,
+    Work,
 };
-use crate::extract::Extraction;
+use crate::extract::{Extraction, Indicators};
 use crate::output::{FailOn, Form, Options, Sink, Target, stdout_takes_color, write_whole};
 use crate::plan::{Guard, Local, Plan, plan};
 use crate::provider::{Definition, Filters, Sandbox, Table, Thresholds};
+use crate::store::{Store, Who};
 use ipnet::IpNet;
 use jiff::Timestamp;
 use secrecy::ExposeSecret as _;
 use std::io::IsTerminal as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use tokio::sync::mpsc;
@@ -31,6 +34,10 @@ use tokio::sync::mpsc;
 /// Finished addresses that wait for the writer. Enough to ride out a short stall of the reader; when it is full the lanes
 /// wait, and no more is asked than can be written.
 pub(super) const UNWRITTEN: usize = 1024;
+
+/// Most addresses of which the cache is read beforehand only to say how many will be asked: a look takes some
+/// microseconds, and the first request is to leave within 100 ms.
+const FORESEEN: usize = 10_000;
 
 /// What a run is made of, before the input has been read.
 pub(super) struct Session {
@@ -46,8 +53,14 @@ pub(super) struct Session {
     pub(super) exclude: Vec<IpNet>,
     /// What answers on this machine.
     pub(super) local: Arc<Local>,
-    /// The state folder.
-    pub(super) state: PathBuf,
+    /// Where things are kept.
+    pub(super) folders: Folders,
+    /// What of earlier runs is used, and whether anything is kept.
+    pub(super) cache: CacheArgs,
+    /// `--job`.
+    pub(super) job: Option<String>,
+    /// `--budget`.
+    pub(super) budget: Vec<Budget>,
     pub(super) rehearsal: Option<Rehearsal>,
     pub(super) stopper: Stopper,
     pub(super) stop: StopSignal,
@@ -55,6 +68,15 @@ pub(super) struct Session {
     pub(super) again: Option<String>,
     /// Set by a signal, for the reader.
     pub(super) reading: Arc<AtomicBool>,
+}
+
+/// Who is asked about what, on whose account.
+pub(super) struct Asked {
+    pub(super) specs: Vec<LaneSpec>,
+    pub(super) work: Work,
+    pub(super) memory: Option<Memory>,
+    /// Look-ups that the run may spend.
+    pub(super) budget: Option<u64>,
 }
 
 impl Session {
@@ -120,6 +142,77 @@ impl Session {
         listening.map(drop).map_err(|source| CliError::System { what: "listen for signals", source })
     }
 
+    /// What outlives the run, if anything is to: not in a rehearsal, which is the same for everybody, and not with
+    /// `--no-store`. A dry run makes nothing.
+    ///
+    /// # Errors
+    /// A store that cannot be used, or `--offline` without one.
+    pub(super) fn memory(&self) -> Result<Option<Memory>, CliError> {
+        if self.cache.no_store || self.rehearsal.is_some() {
+            return Ok(None);
+        }
+        let store: Arc<dyn Store> = if self.is_dry {
+            if !store::file(self.config(), &self.folders).exists() {
+                return Ok(None);
+            }
+            store::open(self.config(), &self.folders)?
+        } else {
+            store::open(self.config(), &self.folders)?
+        };
+        let user = ["USER", "LOGNAME"].iter().find_map(|name| self.env.get(name)).unwrap_or_default();
+        Ok(Some(Memory {
+            store,
+            who: self.job.as_deref().map_or(Who::Person, |job| Who::Job(job.into())),
+            user: user.into(),
+            max_age: self.cache.max_age,
+            refresh: self.cache.refresh,
+            offline: self.cache.offline,
+            stale_if_error: self.config().cache.stale_if_error,
+            stopper: self.stopper.clone(),
+            fault: Arc::default(),
+        }))
+    }
+
+    /// Gives the lanes their parts of `--budget`; returns that of the whole run.
+    pub(super) fn spread_budget(&self, lanes: &mut [LaneSpec]) -> Result<Option<u64>, CliError> {
+        let mut whole = None;
+        for budget in &self.budget {
+            let Some(name) = &budget.provider else {
+                whole = Some(budget.lookups.get());
+                continue;
+            };
+            if self.table.get(name).is_none() {
+                return Err(settings::unknown(&self.table, name));
+            }
+            if let Some(lane) = lanes.iter_mut().find(|lane| lane.definition.name == *name) {
+                lane.budget = Some(budget.lookups.get());
+            }
+        }
+        Ok(whole)
+    }
+
+    /// Leaves out what is beyond the run's limit; what the cache answers does not count.
+    async fn bound(
+        &self,
+        plan: &mut Plan,
+        memory: Option<&Memory>,
+        lanes: &[LaneSpec],
+        indicators: &Indicators,
+        guard: &Guard,
+    ) -> Result<Option<Kept>, CliError> {
+        let limit = self.config().input.limit;
+        let kept = match memory {
+            Some(memory) if self.is_dry || plan.is_over(limit) || plan.order.len() <= FORESEEN => {
+                let now = Timestamp::now();
+                let kept = Kept::of(memory, lanes, indicators, guard, &plan.order, now).await;
+                Some(kept.map_err(store::failed)?)
+            }
+            _ => None,
+        };
+        plan.bound(limit, kept.as_ref().map_or(&[], |kept| &kept.answered));
+        Ok(kept)
+    }
+
     /// Asks about what was extracted, writes the records and says what it came to.
     ///
     /// # Errors
@@ -127,7 +220,8 @@ impl Session {
     pub(super) async fn run(
         self,
         extraction: Extraction,
-        specs: Vec<LaneSpec>,
+        mut specs: Vec<LaneSpec>,
+        memory: Option<Memory>,
         sink: Option<Sink>,
         began: Began,
     ) -> Result<Exit, CliError> {
@@ -137,16 +231,19 @@ impl Session {
             specs.iter().map(|spec| Arc::clone(&spec.definition)).collect();
         let guard = Guard::new(&self.exclude).never_sending(&config.input.never_send);
         let indicators = Arc::new(indicators);
-        let laid = Arc::new(plan(&indicators, &definitions, &guard, &self.local, config.input.limit));
+        let budget = self.spread_budget(&mut specs)?;
+        let mut laid = plan(&indicators, &definitions, &guard, &self.local, None);
+        let kept = self.bound(&mut laid, memory.as_ref(), &specs, &indicators, &guard).await?;
         if self.is_dry {
-            let (guard, lanes, plan, max_time) = (&guard, specs.as_slice(), &laid, config.max_time);
-            let dry = DryRun { plan, lanes, indicators: &indicators, guard, counts: &counts, max_time };
-            return dry.print(self.output.format);
+            return self
+                .foresee(&laid, &specs, memory.as_ref(), kept, budget, &indicators, &guard, &counts)
+                .await;
         }
+        let (laid, kept) = (Arc::new(laid), kept.unwrap_or_default());
         let Some(sink) = sink else { return Err(CliError::Bug("a run without a sink".to_owned())) };
         let clock = RunClock::starting_at(Timestamp::now());
-        notes::say(&specs, &self.state);
-        summary::announce(&laid, &specs, &indicators, &guard, &self.local, config.concurrency.get());
+        notes::say(&specs, &self.folders.state);
+        summary::announce(&laid, &specs, &indicators, &guard, &self.local, &kept, config.concurrency.get());
         let board = Board::new(specs.len());
         let done = Done::default();
         let progress =
@@ -164,14 +261,50 @@ impl Session {
         let thread =
             thread.map_err(|source| CliError::System { what: "start the writer's thread", source })?;
         let work = Work::Ranked { indicators, order: laid.order.clone() };
-        let stats = self.ask(specs, &definitions, work, guard, clock, board, finished).await?;
+        let asked = Asked { specs, work, memory: memory.clone(), budget };
+        let stats = self.ask(asked, &definitions, guard, clock, board, finished).await?;
         let written = tokio::task::spawn_blocking(move || thread.join()).await;
         let written = written
             .ok()
             .and_then(Result::ok)
             .ok_or_else(|| CliError::Bug("the writer's thread panicked".into()))?;
         drop(progress);
-        self.conclude(&written, &counts, &laid, stats, began)
+        self.tidy(memory.as_ref()).await;
+        self.conclude(&written, &counts, &laid, stats, memory.as_ref(), began)
+    }
+
+    /// Lays out what a run would do.
+    #[expect(clippy::too_many_arguments, reason = "every part of a run meets here, once")]
+    async fn foresee(
+        &self,
+        plan: &Plan,
+        lanes: &[LaneSpec],
+        memory: Option<&Memory>,
+        kept: Option<Kept>,
+        budget: Option<u64>,
+        indicators: &Indicators,
+        guard: &Guard,
+        counts: &crate::extract::Counts,
+    ) -> Result<Exit, CliError> {
+        let spent = match memory {
+            Some(memory) => memory.store.quota(Timestamp::now()).await.map_err(store::failed)?,
+            None => Vec::new(),
+        };
+        let who = memory.map_or(Who::Person, |memory| memory.who.clone());
+        let max_time = self.config().max_time;
+        let kept = kept.unwrap_or_default();
+        let dry = DryRun { plan, lanes, indicators, guard, counts, max_time, kept, spent, who, budget };
+        dry.print(self.output.format)
+    }
+
+    /// Drops from the store what is out of date or too much. The answers are out; whoever waits for the prompt waits
+    /// little, since there is little to drop after each run.
+    pub(super) async fn tidy(&self, memory: Option<&Memory>) {
+        let Some(memory) = memory else { return };
+        let most = self.config().cache.max_bytes;
+        if let Err(error) = memory.store.prune(Timestamp::now(), most).await {
+            tracing::debug!("the store could not be tidied: {error}");
+        }
     }
 
     /// What makes records and writes them.
@@ -195,12 +328,10 @@ impl Session {
         })
     }
 
-    #[expect(clippy::too_many_arguments, reason = "every part of a run meets here, once")]
     pub(super) async fn ask(
         &self,
-        specs: Vec<LaneSpec>,
+        asked: Asked,
         definitions: &[Arc<Definition>],
-        work: Work,
         guard: Guard,
         clock: RunClock,
         board: Board,
@@ -215,9 +346,9 @@ impl Session {
         debug_assert!(self.env.get("SIFT_PANIC").is_none(), "asked for by SIFT_PANIC");
         let transport = enrich::Transport::new(&transport_settings(config, &self.env, definitions), guard)?;
         let run = enrich::Run {
-            lanes: specs,
+            lanes: asked.specs,
             filters: Arc::new(filters),
-            work,
+            work: asked.work,
             local: Arc::clone(&self.local),
             transport,
             concurrency: config.concurrency.get(),
@@ -227,8 +358,8 @@ impl Session {
             seed: rand::random(),
             board,
             keep_raw: self.output.raw,
-            memory: None,
-            budget: None,
+            memory: asked.memory,
+            budget: asked.budget,
         };
         Ok(enrich::run(run, finished).await)
     }
@@ -240,10 +371,12 @@ impl Session {
         counts: &crate::extract::Counts,
         laid: &Plan,
         stats: Vec<LaneStats>,
+        memory: Option<&Memory>,
         began: Began,
     ) -> Result<Exit, CliError> {
         let exit = choose(&written.tally);
-        let summary = summary::summary(self.command, counts, written, laid, stats, began, exit);
+        let mut summary = summary::summary(self.command, counts, written, laid, stats, began, exit);
+        summary.job.clone_from(&self.job);
         let proxy =
             self.config().proxy.clone().or_else(|| proxy_of(&self.env)).as_ref().and_then(shown_proxy);
         written.failures.say(&self.keys, proxy.as_deref(), self.global.quiet);
@@ -254,6 +387,10 @@ impl Session {
         }
         if let Some(path) = &self.output.summary_file {
             write_summary(path, &summary)?;
+        }
+        if let Some(fault) = memory.and_then(|memory| memory.fault.get()) {
+            let tip: Vec<_> = report::store_tip(fault, true).map(|tip| ("tip", tip)).into_iter().collect();
+            say(fault, &tip);
         }
         if let Some(error) = written.error.as_ref().filter(|error| !error.is_closed_pipe()) {
             let tip: Vec<_> = output_tip(error).map(|tip| ("tip", tip)).into_iter().collect();

@@ -20,6 +20,7 @@ mod extract;
 mod failures;
 mod flags;
 mod follow;
+mod forecast;
 mod harden;
 mod help;
 mod keyring;

@@ -174,21 +174,11 @@ pub(super) fn nobody(table: &Table, config: &Config) -> CliError {
 fn keeping(definition: &Definition, key: Option<&SecretString>, config: &Config) -> Keeping {
     let own = config.provider(&definition.name);
     Keeping {
-        account: account(definition, key),
+        account: Account::of(definition, key.map(|key| key.expose_secret())),
         version: version(definition, config),
         found_for: own.max_age.unwrap_or(definition.cache.found),
         unknown_for: own.max_age_unknown.unwrap_or(definition.cache.unknown),
         reserve: own.reserve,
-    }
-}
-
-/// Whose answers and whose quota a provider's are.
-pub(super) fn account(definition: &Definition, key: Option<&SecretString>) -> Account {
-    let key = key.map(|key| key.expose_secret());
-    if definition.is_loopback() {
-        Account::on_loopback(&definition.name, key)
-    } else {
-        Account::new(&definition.name, definition.host(), key)
     }
 }
 

@@ -24,7 +24,6 @@ pub(super) fn file(config: &Config, folders: &Folders) -> PathBuf {
 ///
 /// # Errors
 /// Where there is no usable store and none can be made: exit 1.
-#[expect(dead_code, reason = "runs open it as soon as they keep what they are told")]
 pub(super) fn open(config: &Config, folders: &Folders) -> Result<Arc<SqliteStore>, CliError> {
     let opened = SqliteStore::open(&place(config, folders));
     opened.map(Arc::new).map_err(|source| CliError::Store { source, can_do_without: true })

@@ -1,13 +1,16 @@
 //! What is said before the first request and after the last record.
 
 use super::exit::Exit;
+use super::forecast::Kept;
 use super::progress::{due, pace, rough};
 use super::recorder::Written;
 use super::voice;
 use crate::enrich::{Ask, LaneSpec, LaneStats, Stop};
 use crate::extract::{Counts, Indicators};
 use crate::output::Summary;
-use crate::output::summary::{InputCounts, LatencySeconds, LocalCounts, ProviderCounts, SUMMARY_VERSION};
+use crate::output::summary::{
+    CacheCounts, InputCounts, LatencySeconds, LocalCounts, ProviderCounts, SUMMARY_VERSION,
+};
 use crate::plan::{Guard, Local, Plan};
 use jiff::Timestamp;
 use std::collections::BTreeMap;
@@ -27,6 +30,7 @@ pub(super) fn announce(
     indicators: &Indicators,
     guard: &Guard,
     local: &Local,
+    kept: &Kept,
     concurrency: usize,
 ) {
     if plan.order.is_empty() && plan.local == 0 && plan.withheld.is_empty() {
@@ -39,8 +43,10 @@ pub(super) fn announce(
     }
     let who: Vec<String> = lanes
         .iter()
-        .map(|lane| {
-            let count = due(lane, plan, indicators, guard);
+        .enumerate()
+        .map(|(number, lane)| {
+            let count = kept.missing(number, lane, plan, indicators, guard).count() as u64;
+            let from_cache = due(lane, plan, indicators, guard) - count;
             let most = if lane.ask == Ask::Suspicious { "up to " } else { "" };
             let time = pace(lane).saturating_mul(u32::try_from(count.saturating_sub(1)).unwrap_or(u32::MAX));
             let time = if time >= Duration::from_secs(1) {
@@ -48,7 +54,11 @@ pub(super) fn announce(
             } else {
                 String::new()
             };
-            format!("{most}{count} to {}{time}", lane.definition.name)
+            let cached = match from_cache {
+                0 => String::new(),
+                n => format!(", {n} from the cache"),
+            };
+            format!("{most}{count} to {}{time}{cached}", lane.definition.name)
         })
         .collect();
     let withheld: u64 = plan.withheld.values().sum();
@@ -124,6 +134,7 @@ fn provider(lane: &LaneStats) -> ProviderCounts {
     let round = |time: Duration| (time.as_secs_f64() * 1e3).round() / 1e3;
     ProviderCounts {
         lookups: lane.answered + failed + lane.unasked,
+        cache: CacheCounts { hit: lane.hits, stale: lane.stale, collapsed: lane.collapsed },
         host: lane.host.clone(),
         sent: lane.sent,
         requests: lane.requests,

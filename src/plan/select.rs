@@ -66,10 +66,33 @@ pub fn plan(
         }
     }
     rank(indicators, &mut plan.order);
-    if let Some(limit) = limit.filter(|&limit| limit < plan.order.len()) {
-        plan.over_limit = plan.order.split_off(limit);
-    }
+    plan.bound(limit, &[]);
     plan
+}
+
+impl Plan {
+    /// Whether a limit leaves some out.
+    #[must_use]
+    pub fn is_over(&self, limit: Option<usize>) -> bool {
+        limit.is_some_and(|limit| limit < self.order.len())
+    }
+
+    /// Leaves out what is beyond the limit, from the worst on. Those that are `answered` already, by place of the order,
+    /// do not count: nobody need be asked about them.
+    pub fn bound(&mut self, limit: Option<usize>, answered: &[bool]) {
+        let Some(limit) = limit.filter(|&limit| limit < self.order.len()) else { return };
+        let mut asked = 0;
+        let order = std::mem::take(&mut self.order);
+        for (place, id) in order.into_iter().enumerate() {
+            let is_free = answered.get(place).copied().unwrap_or(false);
+            if is_free || asked < limit {
+                asked += usize::from(!is_free);
+                self.order.push(id);
+            } else {
+                self.over_limit.push(id);
+            }
+        }
+    }
 }
 
 /// What becomes of `ip`. What is not public or excluded is nobody's business, not even a list's: a hit on a private
@@ -111,6 +134,21 @@ mod tests {
     use super::super::local::tests::local;
     use super::*;
     use crate::provider::Table;
+
+    #[test]
+    fn what_is_answered_already_does_not_count_against_the_limit() {
+        let whole = Plan { order: vec![4, 2, 7, 1, 9], ..Plan::default() };
+        let bound = |limit, answered: &[bool]| {
+            let mut plan = whole.clone();
+            plan.bound(limit, answered);
+            (plan.order, plan.over_limit)
+        };
+        assert_eq!(bound(Some(2), &[]), (vec![4, 2], vec![7, 1, 9]));
+        assert_eq!(bound(Some(2), &[true, false, false, true, false]), (vec![4, 2, 7, 1], vec![9]));
+        assert_eq!(bound(Some(5), &[]), (whole.order.clone(), vec![]));
+        assert_eq!(bound(None, &[]), (whole.order.clone(), vec![]));
+        assert!(whole.is_over(Some(4)) && !whole.is_over(Some(5)) && !whole.is_over(None));
+    }
 
     #[test]
     fn an_address_is_asked_about_answered_here_or_left_alone() {

@@ -33,7 +33,7 @@ pub struct CacheArgs {
 /// What a run may spend.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Budget {
-    /// At this provider; none is each provider that has no budget of its own.
+    /// At this provider; none is all of them together.
     pub provider: Option<String>,
     /// Look-ups.
     pub lookups: NonZeroU64,

@@ -195,7 +195,7 @@ pub struct LookupArgs {
     /// A provider's rate: virustotal=4/min
     #[arg(long, value_name = "NAME=N/UNIT", value_delimiter = ',', hide_short_help = true)]
     pub rate: Vec<String>,
-    /// Spend at most this many look-ups in this run: 500 at each provider, or virustotal=200
+    /// Spend at most this many look-ups in this run: 500 in all, or virustotal=200
     #[arg(long, value_name = "[NAME=]N", value_delimiter = ',', value_parser = budget)]
     #[arg(hide_short_help = true)]
     pub budget: Vec<Budget>,

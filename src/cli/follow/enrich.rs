@@ -4,7 +4,7 @@ use super::super::args::{Enrich, Global};
 use super::super::enrich::{not_an_input, options, scenario, session};
 use super::super::exit::Exit;
 use super::super::flags::Flags;
-use super::super::lookups::{Session, UNWRITTEN};
+use super::super::lookups::{Asked, Session, UNWRITTEN};
 use super::super::recorder::{Recorder, Written};
 use super::super::report::CliError;
 use super::super::summary::Began;
@@ -12,7 +12,7 @@ use super::super::writer::over_limit;
 use super::super::{notes, voice};
 use super::{LOOK_EACH, files, is_stdout_closed, refused, say_awaited, say_warnings};
 use crate::enrich::outcome::ErrorBody;
-use crate::enrich::{Arrival, Board, Finished, LaneSpec, RunClock, Stop, Work};
+use crate::enrich::{Arrival, Board, Finished, LaneSpec, Memory, RunClock, Stop, Work};
 use crate::extract::{self, Counts, ExtractError, Follower};
 use crate::input::Input;
 use crate::output::{Form, OutputError, Sink, Sort};
@@ -58,8 +58,9 @@ pub(in crate::cli) async fn run(args: Enrich, global: Global) -> Result<Exit, Cl
     session.listen()?;
     let lanes = session.lanes()?;
     session.fail_on()?;
+    let memory = session.memory()?;
     let sink = session.sink()?;
-    follow(session, files, options, lanes, sink, began).await
+    follow(session, files, options, lanes, memory, sink, began).await
 }
 
 /// Refuses what shows nothing before the end.
@@ -92,15 +93,17 @@ async fn follow(
     session: Session,
     files: Vec<PathBuf>,
     options: extract::Options,
-    lanes: Vec<LaneSpec>,
+    mut lanes: Vec<LaneSpec>,
+    memory: Option<Memory>,
     sink: Sink,
     began: Began,
 ) -> Result<Exit, CliError> {
+    let budget = session.spread_budget(&mut lanes)?;
     let config = session.config().clone();
     let definitions: Vec<Arc<Definition>> = lanes.iter().map(|lane| Arc::clone(&lane.definition)).collect();
     let guard = Guard::new(&session.exclude).never_sending(&config.input.never_send);
     let clock = RunClock::starting_at(Timestamp::now());
-    notes::say(&lanes, &session.state);
+    notes::say(&lanes, &session.folders.state);
     announce(&files, &lanes, config.concurrency.get());
     say_awaited(&files);
     let recorder = session.recorder(sink, &guard, &definitions, clock)?;
@@ -124,13 +127,16 @@ async fn follow(
     let thread = std::thread::Builder::new().name("follower".into()).spawn(following);
     let thread = thread.map_err(|source| CliError::System { what: "start the follower's thread", source })?;
     let board = Board::new(lanes.len());
-    let stats = session.ask(lanes, &definitions, Work::Arriving(coming), guard, clock, board, out).await?;
+    let asked = Asked { specs: lanes, work: Work::Arriving(coming), memory: memory.clone(), budget };
+    let stats = session.ask(asked, &definitions, guard, clock, board, out).await?;
     let followed = tokio::task::spawn_blocking(move || thread.join()).await;
     let followed = followed
         .ok()
         .and_then(Result::ok)
         .ok_or_else(|| CliError::Bug("the follower's thread panicked".into()))??;
-    let exit = session.conclude(&followed.written, &followed.counts, &followed.plan, stats, began)?;
+    session.tidy(memory.as_ref()).await;
+    let (written, counts, plan) = (&followed.written, &followed.counts, &followed.plan);
+    let exit = session.conclude(written, counts, plan, stats, memory.as_ref(), began)?;
     followed.failed.map_or(Ok(exit), |error| Err(error.into()))
 }
 

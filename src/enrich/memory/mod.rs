@@ -28,6 +28,7 @@ use super::outcome::Outcome;
 use super::questions::Place;
 use super::stop::{Stop, Stopper};
 use crate::store::{Account, Admitted, Ask, Settled, Store, StoreError, Stored, Who};
+use jiff::Timestamp;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -58,6 +59,19 @@ pub struct Memory {
 }
 
 impl Memory {
+    /// Whether an answer of this moment may be taken without asking.
+    #[must_use]
+    pub fn is_fresh(&self, keeping: &Keeping, found: bool, fetched_at: Timestamp, now: Timestamp) -> bool {
+        // An answer from the future comes of a clock that was set back: it is as good as new.
+        let age = Duration::try_from(now.duration_since(fetched_at)).unwrap_or_default();
+        age < self.fresh_for(keeping, found)
+    }
+
+    /// How long an answer of this kind may be taken for.
+    fn fresh_for(&self, keeping: &Keeping, found: bool) -> Duration {
+        self.max_age.unwrap_or(if found { keeping.found_for } else { keeping.unknown_for })
+    }
+
     /// The store failed: nothing more is asked, for it could not be kept.
     fn failed(&self, error: StoreError) {
         tracing::debug!("the store failed: {error}");

@@ -39,17 +39,15 @@ impl LaneMemory {
 
     /// How long an answer of this kind may be taken for.
     fn fresh_for(&self, found: bool) -> Duration {
-        let own = if found { self.keeping.found_for } else { self.keeping.unknown_for };
-        self.memory.max_age.unwrap_or(own)
+        self.memory.fresh_for(&self.keeping, found)
     }
 
     fn age(stored: &Stored, now: Timestamp) -> Duration {
-        // An answer from the future comes of a clock that was set back: it is as good as new.
         Duration::try_from(now.duration_since(stored.fetched_at)).unwrap_or_default()
     }
 
     fn is_fresh(&self, stored: &Stored, now: Timestamp) -> bool {
-        Self::age(stored, now) < self.fresh_for(stored.found)
+        self.memory.is_fresh(&self.keeping, stored.found, stored.fetched_at, now)
     }
 
     /// Until when an answer of now is kept.
