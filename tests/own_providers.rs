@@ -134,7 +134,7 @@ fn the_readmes_provider_works_everywhere_without_a_line_of_rust() {
         "{}",
         stderr(&looked_up)
     );
-    let dry = run(&["enrich", "-n", "-p", "inhouse", file.to_str().unwrap()]);
+    let dry = run(&["enrich", "-n", "--refresh", "-p", "inhouse", file.to_str().unwrap()]);
     let said = String::from_utf8(dry.stdout).unwrap();
     assert!(said.contains("inhouse") && said.contains("the address, would go to 127.0.0.1"), "{said}");
     let shown = String::from_utf8(run(&["providers", "show", "inhouse"]).stdout).unwrap();

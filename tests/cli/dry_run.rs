@@ -14,9 +14,9 @@ fn it_says_who_would_be_asked_and_asks_nobody() {
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     insta::assert_snapshot!(stdout(&output), @"
     51 addresses in 61 events: 39 to ask about; 1 broadcast, 1 link local, 2 multicast, 7 private, 1 unspecified stay here
-    provider    from cache  to ask      quota     at  takes
-    abuseipdb            0      39  1,000/day   10/s  4 s
-    virustotal           0      39    500/day  4/min  9 min 35 s
+    provider    from cache  to ask   left     at  takes
+    abuseipdb            0      39  1,000   10/s  4 s
+    virustotal           0      39    500  4/min  9 min 35 s
     the address, with a key, would go to 127.0.0.1
     nothing was sent
     ");
@@ -40,10 +40,10 @@ fn what_would_not_be_answered_ends_in_3() {
         (output.status.code(), row.split_once("/min  ").unwrap_or_default().1.to_owned())
     };
     // 500 a day at 4 a minute.
-    assert_eq!(run(&[]), (Some(3), "2 h 5 min, and 100 would not be answered today".to_owned()));
+    assert_eq!(run(&[]), (Some(3), "2 h 5 min, and 100 would not be answered today, from rank 501 on".to_owned()));
     assert_eq!(
         run(&["--max-time", "5m"]),
-        (Some(3), "4 min 47 s, and 580 would not be answered within --max-time".to_owned())
+        (Some(3), "4 min 47 s, and 580 would not be answered within --max-time, from rank 21 on".to_owned())
     );
     assert_eq!(run(&["--limit", "20"]), (Some(3), "4 min 47 s".to_owned()));
     assert_eq!(simulator.ledger()["total"]["requests"], 0);

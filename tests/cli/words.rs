@@ -64,7 +64,7 @@ fn louder_by_steps() {
     let home = Home::new();
     let simulator = Simulator::start(&home, "");
     let said = |more: &[&str]| {
-        let output = home.ask(&simulator, &[&["lookup", "203.0.113.7"], more].concat());
+        let output = home.ask(&simulator, &[&["lookup", "--refresh", "203.0.113.7"], more].concat());
         stderr(&output)
     };
     assert!(!said(&[]).contains("debug:"));
