@@ -40,7 +40,10 @@ fn what_would_not_be_answered_ends_in_3() {
         (output.status.code(), row.split_once("/min  ").unwrap_or_default().1.to_owned())
     };
     // 500 a day at 4 a minute.
-    assert_eq!(run(&[]), (Some(3), "2 h 5 min, and 100 would not be answered today, from rank 501 on".to_owned()));
+    assert_eq!(
+        run(&[]),
+        (Some(3), "2 h 5 min, and 100 would not be answered today, from rank 501 on".to_owned())
+    );
     assert_eq!(
         run(&["--max-time", "5m"]),
         (Some(3), "4 min 47 s, and 580 would not be answered within --max-time, from rank 21 on".to_owned())

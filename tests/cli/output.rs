@@ -26,7 +26,8 @@ fn sheets_with_fields_of_ones_own() {
     203.0.113[.]9,ok,unknown,false,1,
     10.0.0[.]1,skipped,,,,private
     ");
-    let output = lookup(&home, &simulator, &[&["-f", "tsv", "--no-skipped", "--refresh"], &fields[..]].concat());
+    let output =
+        lookup(&home, &simulator, &[&["-f", "tsv", "--no-skipped", "--refresh"], &fields[..]].concat());
     insta::assert_snapshot!(stdout(&output).replace('\t', "|"), @"
     ip|status|verdict|providers.abuseipdb.found|providers.abuseipdb.attempts|reason
     203.0.113.7|ok|malicious|true|1|
