@@ -5,6 +5,7 @@ use super::exit::Exit;
 use super::flags::Flags;
 use super::lists::age;
 use super::lookups::excluded;
+use super::providers_of_run::version;
 use super::report::CliError;
 use super::settings::Settings;
 use super::stdout::{Grid, lines, print};
@@ -15,8 +16,8 @@ use crate::output::verdict::Rule;
 use crate::output::{Record, harmless};
 use crate::plan::{Guard, Said};
 use crate::provider::{Answer, ErrorType, Role, Table, Verdict};
-use crate::store::Kept;
-use jiff::{SignedDuration, Timestamp};
+use crate::store::{Account, Kept};
+use jiff::Timestamp;
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -63,6 +64,8 @@ struct Judged {
     at: Timestamp,
     counts: Counts,
     cache: CacheUse,
+    /// The definition, or a threshold, has changed since: a run would read what is kept again.
+    is_read_anew: bool,
 }
 
 /// Runs it.
@@ -115,7 +118,7 @@ fn judge(kept: Kept, table: &Table, config: &Config, now: Timestamp) -> Judged {
     let counts = match (&asked, definition) {
         _ if answer.is_err() => Counts::Unreadable,
         (_, None) => Counts::Gone,
-        (Some(asked), _) if store::host(asked) == *host => Counts::of(asked.role),
+        (Some(asked), _) if Account::of(asked, None).host == host => Counts::of(asked.role),
         _ => Counts::Elsewhere,
     };
     let good_for = definition.map_or(Duration::ZERO, |definition| {
@@ -126,14 +129,16 @@ fn judge(kept: Kept, table: &Table, config: &Config, now: Timestamp) -> Judged {
             own.max_age_unknown.unwrap_or(definition.cache.unknown)
         }
     });
-    let good_for = SignedDuration::try_from(good_for).unwrap_or(SignedDuration::MAX);
-    let is_fresh = now.duration_since(stored.fetched_at) <= good_for;
+    // As a run judges it: an answer from the future comes of a clock that was set back.
+    let age = Duration::try_from(now.duration_since(stored.fetched_at)).unwrap_or_default();
+    let is_fresh = age < good_for;
     Judged {
         provider: provider.to_string(),
         host: host.to_string(),
         answer: answer.unwrap_or_else(|_| Answer::not_found()),
         at: stored.fetched_at,
         counts,
+        is_read_anew: asked.is_some_and(|asked| version(&asked, config) != stored.version),
         cache: if is_fresh { CacheUse::Hit } else { CacheUse::Stale },
     }
 }
@@ -148,6 +153,7 @@ impl From<Said> for Judged {
             at: said.since,
             counts: Counts::of(said.role),
             cache: CacheUse::Local,
+            is_read_anew: false,
         }
     }
 }
@@ -214,13 +220,17 @@ fn conclusion(record: &Record, all: &[Judged]) -> String {
             let _ = writeln!(text, "{what}: {}", harmless(&words));
         }
     }
-    let stale: Vec<&str> = all
-        .iter()
-        .filter(|one| one.cache == CacheUse::Stale && one.part().is_some())
-        .map(|one| one.provider.as_str())
-        .collect();
-    if !stale.is_empty() {
-        let _ = writeln!(text, "out of date, so a run would ask again: {}", stale.join(", "));
+    let of_those = |is_meant: &dyn Fn(&Judged) -> bool| {
+        let counting = all.iter().filter(|one| one.part().is_some() && is_meant(one));
+        counting.map(|one| one.provider.as_str()).collect::<Vec<_>>().join(", ")
+    };
+    for (what, names) in [
+        ("read by an older definition, so a run would read them anew", of_those(&|one| one.is_read_anew)),
+        ("out of date, so a run would ask again", of_those(&|one| one.cache == CacheUse::Stale)),
+    ] {
+        if !names.is_empty() {
+            let _ = writeln!(text, "{what}: {names}");
+        }
     }
     text
 }
@@ -264,6 +274,7 @@ mod tests {
             at: "2026-01-15T09:00:00Z".parse().unwrap(),
             counts: Counts::Decides,
             cache,
+            is_read_anew: false,
         }
     }
 

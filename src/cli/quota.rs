@@ -16,7 +16,6 @@ use crate::output::thousands;
 use crate::provider::Quota;
 use crate::store::{Account, Ledger as _, QuotaRow};
 use jiff::Timestamp;
-use secrecy::ExposeSecret;
 use serde::Serialize;
 use std::fmt::Write as _;
 
@@ -72,7 +71,7 @@ pub(super) async fn run(args: Args, global: Global) -> Result<Exit, CliError> {
         Some(store) => store.quota(now).await.map_err(store::failed)?,
         None => Vec::new(),
     };
-    let mut rows = rows(&told, &lanes, |lane| config.provider(&lane.definition.name).reserve);
+    let mut rows = rows(&told, &lanes);
     for name in &args.provider {
         if table.get(name).is_none() && rows.iter().all(|row| row.provider != *name) {
             return Err(unknown(table, name));
@@ -87,8 +86,8 @@ pub(super) async fn run(args: Args, global: Global) -> Result<Exit, CliError> {
 }
 
 /// What the ledger has, and what the configuration allows of those that were never asked.
-fn rows(told: &[QuotaRow], lanes: &[LaneSpec], reserve: impl Fn(&LaneSpec) -> f64) -> Vec<Row> {
-    let lanes: Vec<(&LaneSpec, Account)> = lanes.iter().map(|lane| (lane, account(lane))).collect();
+fn rows(told: &[QuotaRow], lanes: &[LaneSpec]) -> Vec<Row> {
+    let lanes: Vec<(&LaneSpec, &Account)> = lanes.iter().map(|lane| (lane, &lane.keeping.account)).collect();
     let mut rows: Vec<Row> = told
         .iter()
         .map(|row| {
@@ -113,22 +112,16 @@ fn rows(told: &[QuotaRow], lanes: &[LaneSpec], reserve: impl Fn(&LaneSpec) -> f6
             .quotas
             .iter()
             .filter(|quota| !is_known(Some(quota.window.word())))
-            .map(|quota| unused(lane, account, Some(quota), reserve(lane)))
+            .map(|quota| unused(lane, account, Some(quota)))
             .collect();
         if new.is_empty() && !is_known(None) {
-            new.push(unused(lane, account, None, 0.0));
+            new.push(unused(lane, account, None));
         }
         rows.append(&mut new);
     }
     let order = |row: &Row| (row.provider.clone(), !row.in_use, row.host.clone(), row.key_id.clone());
     rows.sort_by_key(order);
     rows
-}
-
-/// Whose quota a lane spends.
-fn account(lane: &LaneSpec) -> Account {
-    let key = lane.key.as_ref().map(ExposeSecret::expose_secret);
-    Account::new(&lane.definition.name, &store::host(&lane.definition), key)
 }
 
 fn rates(lane: &LaneSpec) -> Vec<String> {
@@ -155,14 +148,14 @@ fn counted(row: &QuotaRow, lane: Option<&LaneSpec>) -> Row {
     }
 }
 
-fn unused(lane: &LaneSpec, account: &Account, quota: Option<&Quota>, reserve: f64) -> Row {
+fn unused(lane: &LaneSpec, account: &Account, quota: Option<&Quota>) -> Row {
     let limit = quota.map(|quota| u64::from(quota.count.get()));
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "a share between 0 and 1 of a count of 32 bits"
     )]
-    let kept = quota.map_or(0, |quota| (f64::from(quota.count.get()) * reserve).floor() as u64);
+    let kept = quota.map_or(0, |quota| (f64::from(quota.count.get()) * lane.keeping.reserve).floor() as u64);
     Row {
         provider: account.provider.to_string(),
         host: account.host.to_string(),

@@ -4,7 +4,7 @@ use super::report::CliError;
 use super::voice;
 use crate::config::{Config, Folders};
 use crate::provider::Definition;
-use crate::store::{Account, Place, SqliteStore, StoreError};
+use crate::store::{Place, SqliteStore, StoreError};
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -60,15 +60,6 @@ pub(super) fn as_asked(definition: &Definition, config: &Config) -> Option<Defin
     match &settings.base_url {
         Some(url) => definition.with_base_url(url, &settings.send_key_to).ok(),
         None => Some(definition.clone()),
-    }
-}
-
-/// The host under which a provider's answers and quota are kept.
-pub(super) fn host(definition: &Definition) -> String {
-    if definition.is_loopback() {
-        Account::LOOPBACK.to_owned()
-    } else {
-        definition.host().to_ascii_lowercase()
     }
 }
 

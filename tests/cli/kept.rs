@@ -308,6 +308,7 @@ fn a_verdict_is_explained_from_what_is_kept() {
     203.0.113.7 is malicious, score 96, by the rule worst-answer: the worst of the answers, from abuseipdb
     network: NL
     tags: ssh
+    read by an older definition, so a run would read them anew: abuseipdb, virustotal
     out of date, so a run would ask again: virustotal
     ");
     let output = home.run(&["explain", IP, "-f", "ndjson"]);
