@@ -7,7 +7,7 @@ use super::keyring::Keyring;
 use super::lists::age;
 use super::progress::clock;
 use super::providers_of_run::lanes;
-use super::report::CliError;
+use super::report::{CliError, chain};
 use super::settings::{Settings, unknown};
 use super::stdout::{Grid, lines, print};
 use super::{store, voice};
@@ -64,8 +64,13 @@ struct Row {
 pub(super) async fn run(args: Args, global: Global) -> Result<Exit, CliError> {
     let settings = Settings::load(&global, Flags::default(), None)?;
     let (table, config) = (&settings.table, &settings.loaded.config);
-    let keys = Keyring::gather(table, config, &settings.env, &settings.folders, &[])?;
-    let lanes = lanes(table, config, &keys, &[], None)?;
+    let lanes = Keyring::gather(table, config, &settings.env, &settings.folders, &[])
+        .and_then(|keys| lanes(table, config, &keys, &[], None))
+        .unwrap_or_else(|error| {
+            // Who may read the store need not have the keys: what was spent can be told all the same.
+            voice::warn(format!("{}: who would be asked is not known", chain(&error)));
+            Vec::new()
+        });
     let now = Timestamp::now();
     let told = match store::open_if_there(config, &settings.folders)? {
         Some(store) => store.quota(now).await.map_err(store::failed)?,
@@ -79,7 +84,7 @@ pub(super) async fn run(args: Args, global: Global) -> Result<Exit, CliError> {
     }
     rows.retain(|row| args.provider.is_empty() || args.provider.contains(&row.provider));
     if rows.is_empty() {
-        voice::note("nobody was asked yet, and nobody would be: see 'sift providers list'");
+        voice::note("nobody was asked yet, and nobody is known who would be: see 'sift providers list'");
     }
     print(&if args.format.is_table() { table_of(&rows, now) } else { lines(&rows)? })?;
     Ok(Exit::Ok)

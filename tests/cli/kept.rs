@@ -375,3 +375,21 @@ fn a_store_that_cannot_be_used_is_told_with_what_to_do() {
     assert!(out.contains("--no-store"), "{out}");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "this is no store, and nothing of it may be lost");
 }
+
+/// Who watches over a shared store need not have its keys.
+#[test]
+fn without_the_keys_what_was_spent_is_told_all_the_same() {
+    let home = Home::new();
+    fill(&home);
+    home.put("config/sift/config.toml", "[providers.greynoise]\nenabled = true\n");
+    let output = home.run(&["quota", "-f", "ndjson"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(
+        stderr(&output).starts_with("warning: greynoise needs an API key and none was found: "),
+        "{}",
+        stderr(&output)
+    );
+    let text = stdout(&output);
+    let rows: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(rows.iter().all(|row| row["in_use"] == false) && rows[0]["used"] == 42, "{text}");
+}
