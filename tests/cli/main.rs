@@ -7,6 +7,7 @@ mod doctor;
 mod dry_run;
 mod help;
 mod kept;
+mod kept_runs;
 mod keys;
 mod leaks;
 mod mistakes;
