@@ -117,7 +117,9 @@ fn table(rows: &[Row], with_heading: bool) -> String {
             (who, None) => who.to_owned(),
         };
         let (at, ip) = (format!("{:.0}", row.at), row.ip.to_string());
-        line([&at, &row.user, &who, &row.provider, &ip, row.outcome.as_deref().unwrap_or("-")]);
+        // Where nobody said what the user is called, the number says who it was.
+        let user = if row.user.is_empty() { row.uid.to_string() } else { row.user.clone() };
+        line([&at, &user, &who, &row.provider, &ip, row.outcome.as_deref().unwrap_or("-")]);
     }
     text
 }
