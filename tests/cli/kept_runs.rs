@@ -94,3 +94,53 @@ fn no_key_is_in_the_store_nor_in_what_is_shown_of_it() {
     }
     assert!(!String::from_utf8_lossy(&shown).contains("fake-key"));
 }
+
+#[test]
+fn a_job_leaves_the_reserve_to_people_and_stands_in_the_trail() {
+    let home = Home::new();
+    home.put("config/sift/config.toml", "[providers.abuseipdb]\ndaily = 10\nreserve = 0.5\n");
+    let simulator = Simulator::start(&home, "");
+    let file = home.put("list", &list(20));
+    let output = home.ask(&simulator, &["enrich", file.to_str().unwrap(), "--job", "eve", "-f", "ndjson"]);
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    assert_eq!((count(&records(&output.stdout), "status", "ok"), requests(&simulator)), (5, json!(5)));
+    let [day] = &rows(&home, &simulator, &["quota"])[..] else { panic!("one window") };
+    assert_eq!(
+        [&day["used"], &day["limit"], &day["left"], &day["reserve"]],
+        [&json!(5), &json!(10), &json!(5), &json!(5)]
+    );
+    // A person who waits for it may have what the job left.
+    ask(&home, &simulator, &["lookup", "2001:db8:1::1"]);
+    let of_job = rows(&home, &simulator, &["audit", "--job", "eve"]);
+    assert_eq!((of_job.len(), count(&of_job, "who", "job")), (5, 5));
+    let all = rows(&home, &simulator, &["audit"]);
+    assert_eq!((all.len(), count(&all, "who", "person")), (6, 1));
+}
+
+#[test]
+fn without_the_store_nothing_is_kept_and_offline_nothing_is_sent() {
+    let home = Home::new();
+    let simulator = Simulator::start(&home, "");
+    let lookup =
+        |more: &[&str]| home.ask(&simulator, &[&["lookup", "2001:db8::1", "-f", "ndjson"], more].concat());
+    for _ in 0..2 {
+        assert_eq!(lookup(&["--no-store"]).status.code(), Some(0));
+    }
+    assert_eq!(requests(&simulator), 2);
+    assert!(!home.path().join("state/sift/sift.db").exists());
+    let output = lookup(&["--offline"]);
+    assert_eq!(
+        (output.status.code(), count(&records(&output.stdout), "error.type", "offline")),
+        (Some(4), 1)
+    );
+    assert_eq!(lookup(&[]).status.code(), Some(0));
+    let output = lookup(&["--offline"]);
+    assert_eq!(
+        (output.status.code(), count(&records(&output.stdout), "providers.abuseipdb.cache", "hit")),
+        (Some(0), 1)
+    );
+    assert_eq!(requests(&simulator), 3);
+    assert_eq!(lookup(&["--refresh"]).status.code(), Some(0));
+    assert_eq!(requests(&simulator), 4);
+    assert_eq!(rows(&home, &simulator, &["audit"]).len(), 2);
+}
