@@ -14,24 +14,29 @@ run() {
     name=$1
     shift
     start=$(date +%s%N)
-    "$@" >"$times/out" 2>/dev/null || echo "$name failed" >&2
-    echo $((($(date +%s%N) - start) / 1000000)) >>"$times/$name.ms"
+    if "$@" >"$times/out" 2>/dev/null; then
+        echo $((($(date +%s%N) - start) / 1000000)) >>"$times/$name.ms"
+    else
+        echo "$name failed" >&2
+    fi
 }
 
 cat "$file" >/dev/null
 for _ in $(seq "$rounds"); do
     run 'wc -l' wc -l "$file"
-    run 'memchr pass: rg -c' rg -c --no-mmap '^' "$file"
+    if command -v rg >/dev/null; then
+        run 'memchr pass: rg -c' rg -c --no-mmap '^' "$file"
+    fi
     run 'sift, bare, 1 thread' "$sift" extract -q --no-context --threads 1 "$file"
     run 'sift, bare, 2 threads' "$sift" extract -q --no-context --threads 2 "$file"
     run 'sift, alerts, 1 thread' "$sift" extract -q --no-context --alerts --threads 1 "$file"
     run 'sift, context, 1 thread' "$sift" extract -q --threads 1 "$file"
     run 'sift, context, 2 threads' "$sift" extract -q --threads 2 "$file"
-    if [ -e "$file.gz" ]; then
+    if [ -e "$file.gz" ] && command -v gzip >/dev/null; then
         run 'gzip -dc' gzip -dc "$file.gz"
         run 'sift, gz' "$sift" extract -q --no-context "$file.gz"
     fi
-    if [ -e "$file.zst" ]; then
+    if [ -e "$file.zst" ] && command -v zstd >/dev/null; then
         run 'zstd -dc' zstd -dc "$file.zst"
         run 'sift, zst' "$sift" extract -q --no-context "$file.zst"
     fi

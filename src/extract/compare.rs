@@ -122,8 +122,10 @@ mod tests {
 
     #[test]
     fn no_object_is_missed_whatever_stands_before_it() {
-        let first = "{\"event_type\":\"alert\",\"src_ip\":\"192.0.2.1\",\"dest_ip\":\"10.0.0.1\",\"x\":{\"y\":[{}]},\"z\":\"a{}\"}";
+        let start = "{\"event_type\":\"alert\",\"src_ip\":\"192.0.2.1\",\"dest_ip\":\"10.0.0.1\",\"x\":{\"y\":[{}]},\"z\":\"a{}\"";
         let second = "{\"event_type\":\"alert\",\"src_ip\":\"192.0.2.2\",\"dest_ip\":\"10.0.0.2\"}";
+        // What looks like the end of the object, once or very often.
+        let strings = ["", ",\"s\":\"} {} }1 }true\"", &format!(",\"s\":\"{}\"", "}1".repeat(40))];
         for between in [
             "",
             " ",
@@ -142,11 +144,17 @@ mod tests {
             "{}",
             " {} 17 [] ",
         ] {
-            let line = format!("{first}{between}{second}");
-            check(line.as_bytes());
-            let quick = read(line.as_bytes(), &Options { threads: 1, context: false, ..Options::default() });
-            let found: Vec<_> = quick.fresh.iter().map(|fresh| fresh.ip.to_string()).collect();
-            assert_eq!(found, ["192.0.2.1", "10.0.0.1", "192.0.2.2", "10.0.0.2"], "{line}");
+            for string in &strings {
+                let line = format!("{start}{string}}}{between}{second}");
+                check(line.as_bytes());
+                let options = Options { threads: 1, context: false, ..Options::default() };
+                let found: Vec<_> =
+                    read(line.as_bytes(), &options).fresh.iter().map(|fresh| fresh.ip.to_string()).collect();
+                assert_eq!(found, ["192.0.2.1", "10.0.0.1", "192.0.2.2", "10.0.0.2"], "{line}");
+            }
+        }
+        for string in &strings {
+            check(format!("{start}{string}}}").as_bytes());
         }
     }
 

@@ -327,9 +327,7 @@ impl Scanner<'_> {
     /// An object, a list or a word, up to the end of the line at most.
     #[cold]
     fn nested(&self) -> Result<usize, Odd> {
-        let rest = self.text.get(self.at..).ok_or(Odd)?;
-        let line = rest.get(..memchr::memchr(b'\n', rest).unwrap_or(rest.len())).ok_or(Odd)?;
-        let value = Walker::new(line).value().map_err(|_| Odd)?;
+        let value = Walker::new(line_from(self.text, self.at)).value().map_err(|_| Odd)?;
         Ok(self.at + value.len())
     }
 }
@@ -338,10 +336,31 @@ fn refuse_second(already: Span) -> Result<(), Odd> {
     if already.is_set() { Err(Odd) } else { Ok(()) }
 }
 
+/// Places in a line where another text might begin that are looked at one by one; beyond, the line is walked.
+const DOUBTS: u32 = 8;
+
 /// Finds the LF that ends the line from `start` on, from a place in it where nothing more is needed. Odd where the text
 /// ends first, or where another JSON text follows the object.
 #[inline]
 pub(super) fn line_end(text: &[u8], start: usize, mut at: usize) -> Result<usize, Odd> {
+    loop {
+        let stops = line_stops(text, at).ok_or(Odd)?;
+        if stops != 0 {
+            let stop = at + stops.trailing_zeros() as usize;
+            return if text.get(stop) == Some(&b'\n') {
+                Ok(stop)
+            } else {
+                doubtful_line_end(text, start, at)
+            };
+        }
+        at += 64;
+    }
+}
+
+/// The same where something stands after a brace.
+#[cold]
+fn doubtful_line_end(text: &[u8], start: usize, mut at: usize) -> Result<usize, Odd> {
+    let mut doubts = 0;
     loop {
         let mut stops = line_stops(text, at).ok_or(Odd)?;
         while stops != 0 {
@@ -350,7 +369,13 @@ pub(super) fn line_end(text: &[u8], start: usize, mut at: usize) -> Result<usize
                 return Ok(stop);
             }
             if may_begin(text, stop) {
-                return only_object(text, start);
+                doubts += 1;
+                if doubts > DOUBTS {
+                    return only_object(text, start);
+                }
+                if begins_texts(text, stop) {
+                    return Err(Odd);
+                }
             }
             stops &= stops - 1;
         }
@@ -365,13 +390,27 @@ fn may_begin(text: &[u8], at: usize) -> bool {
     matches!(next, Some(b'{' | b'[' | b'"' | b'-' | b'0'..=b'9' | b't' | b'f' | b'n'))
 }
 
-/// The end of the line from `start` on, if it is one object and no more: a brace that closes inside a string looks just
-/// like the end of the object, and only a walk tells. What breaks off further on is no second object either.
-#[cold]
+/// Whether the line is JSON texts and nothing else from `at` on: so it is where the object ended here and others follow.
+/// Where the brace stands in a string, which looks just the same, it breaks off within a few bytes.
+fn begins_texts(text: &[u8], at: usize) -> bool {
+    let mut walker = Walker::new(line_from(text, at));
+    while walker.peek().is_some() {
+        if walker.value().is_err() {
+            return false;
+        }
+    }
+    true
+}
+
+/// The end of the line from `start` on, if it is one object and no more. What breaks off further on is no second object.
 fn only_object(text: &[u8], start: usize) -> Result<usize, Odd> {
-    let rest = text.get(start..).ok_or(Odd)?;
-    let line = rest.get(..memchr::memchr(b'\n', rest).ok_or(Odd)?).ok_or(Odd)?;
+    let line = line_from(text, start);
     let mut walker = Walker::new(line);
     let is_alone = walker.value().is_err() || walker.peek().is_none();
     if is_alone { Ok(start + line.len()) } else { Err(Odd) }
+}
+
+fn line_from(text: &[u8], at: usize) -> &[u8] {
+    let rest = text.get(at..).unwrap_or_default();
+    rest.get(..memchr::memchr(b'\n', rest).unwrap_or(rest.len())).unwrap_or_default()
 }

@@ -132,18 +132,22 @@ mod imp {
         let at = |start: usize| {
             load128(bytes.get(start..).and_then(<[u8]>::first_chunk).copied().unwrap_or_default())
         };
-        let stops = |start: usize| {
-            let (before, bytes) = (at(start), at(start + 1));
-            let goes_on = _mm_or_si128(is(bytes, b','), _mm_or_si128(is(bytes, b'}'), is(bytes, b']')));
-            let ends = _mm_andnot_si128(goes_on, is(before, b'}'));
-            _mm_or_si128(is(bytes, b'\n'), ends)
-        };
-        let [a, b, c, d] = [stops(0), stops(16), stops(32), stops(48)];
-        // Most often there is nothing, which one test tells.
-        if mask(_mm_or_si128(_mm_or_si128(a, b), _mm_or_si128(c, d))) == 0 {
+        // Most often there is neither, which few comparisons tell.
+        let may_stop = |start: usize| _mm_or_si128(is(at(start), b'}'), is(at(start + 1), b'\n'));
+        let any =
+            _mm_or_si128(_mm_or_si128(may_stop(0), may_stop(16)), _mm_or_si128(may_stop(32), may_stop(48)));
+        if mask(any) == 0 {
             return 0;
         }
-        u64::from(mask(a)) | u64::from(mask(b)) << 16 | u64::from(mask(c)) << 32 | u64::from(mask(d)) << 48
+        let stops = |start: usize| {
+            let bytes = at(start + 1);
+            // `]` and `}` differ in one bit.
+            let closes = is(_mm_or_si128(bytes, _mm_set1_epi8(0x20)), b'}');
+            let goes_on = _mm_or_si128(is(bytes, b','), closes);
+            mask(_mm_andnot_si128(goes_on, may_stop(start)))
+        };
+        let [a, b, c, d] = [stops(0), stops(16), stops(32), stops(48)];
+        u64::from(a) | u64::from(b) << 16 | u64::from(c) << 32 | u64::from(d) << 48
     }
 }
 
