@@ -2,7 +2,7 @@
 
 use super::args::{Global, InputArgs, LogForm, LookupArgs, OutputArgs, OutputForm, OutputSort, PapLevel};
 use super::report::CliError;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use toml::Value;
 
 /// A flag's value: dotted path, value, the flag as typed.
@@ -86,28 +86,40 @@ pub(super) fn since(text: &str, now: Timestamp) -> Result<Timestamp, CliError> {
 /// # Errors
 /// A text that is neither.
 pub(super) fn moment(flag: &str, text: &str, now: Timestamp) -> Result<Timestamp, CliError> {
-    let wrong = || {
-        CliError::usage(
-            format!("{flag} {text}: neither a span of time nor a time"),
-            "write a span back from now (15m, 24h, 7d) or an RFC 3339 time (2026-01-15T08:00:00Z)",
-        )
-    };
+    let tip = "write a span back from now (15m, 24h, 7d) or an RFC 3339 time (2026-01-15T08:00:00Z)";
+    let wrong = || CliError::usage(format!("{flag} {text}: neither a span of time nor a time"), tip);
     if let Ok(at) = text.parse::<Timestamp>() {
         return Ok(at);
     }
-    let unit_at = text.find(|c: char| !c.is_ascii_digit()).ok_or_else(wrong)?;
-    let (count, unit) = text.split_at(unit_at);
-    let count: i64 = count.parse().map_err(|_| wrong())?;
+    span(text).and_then(|span| now.checked_sub(span).ok()).ok_or_else(wrong)
+}
+
+/// A moment to come: a span from now (`30m`, `2h`, `7d`), or a time.
+///
+/// # Errors
+/// A text that is neither.
+pub(super) fn to_come(flag: &str, text: &str, now: Timestamp) -> Result<Timestamp, CliError> {
+    let tip = "write a span from now (30m, 2h, 7d) or an RFC 3339 time (2026-01-15T08:00:00Z)";
+    let wrong = || CliError::usage(format!("{flag} {text}: neither a span of time nor a time"), tip);
+    if let Ok(at) = text.parse::<Timestamp>() {
+        return Ok(at);
+    }
+    span(text).and_then(|span| now.checked_add(span).ok()).ok_or_else(wrong)
+}
+
+/// `15m`, `24h`, `7d`.
+fn span(text: &str) -> Option<SignedDuration> {
+    let (count, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit())?);
+    let count: i64 = count.parse().ok()?;
     let seconds = match unit {
         "s" => 1,
         "m" | "min" => 60,
         "h" => 3_600,
         "d" => 86_400,
         "w" => 604_800,
-        _ => return Err(wrong()),
+        _ => return None,
     };
-    let span = count.checked_mul(seconds).map(jiff::SignedDuration::from_secs).ok_or_else(wrong)?;
-    now.checked_sub(span).map_err(|_| wrong())
+    count.checked_mul(seconds).map(SignedDuration::from_secs)
 }
 
 #[cfg(test)]
@@ -125,8 +137,10 @@ mod tests {
         ] {
             assert_eq!(since(text, now).unwrap().to_string(), expected, "{text}");
         }
+        assert_eq!(to_come("--expires", "2h", now).unwrap().to_string(), "2026-01-15T12:00:00Z");
         for text in ["", "7", "d", "-3d", "7 parsecs", "99999999999999999d", "yesterday"] {
             assert!(since(text, now).is_err(), "{text}");
+            assert!(to_come("--expires", text, now).is_err(), "{text}");
         }
     }
 }

@@ -97,33 +97,7 @@ impl Session {
 
     /// The sink; opened before anything is asked, so that an unwritable file costs nothing.
     pub(super) fn sink(&self) -> Result<Sink, CliError> {
-        let (config, args) = (&self.config().output, &self.output);
-        let on_terminal = args.output.is_none() && std::io::stdout().is_terminal();
-        let form = config.format.unwrap_or(if on_terminal { Form::Table } else { Form::Ndjson });
-        let target = match &args.output {
-            Some(path) => Target::File { path: path.clone(), append: args.append },
-            None => Target::Stdout,
-        };
-        if args.append && !form.can_append() {
-            return Err(CliError::usage(
-                "--append adds lines, and json is one array",
-                "-f ndjson can be added to",
-            ));
-        }
-        let options = Options {
-            sort: config.sort,
-            fields: config.fields.clone(),
-            color: match self.global.color {
-                When::Auto => args.output.is_none() && stdout_takes_color(),
-                When::Always => true,
-                When::Never => false,
-            },
-            terminal: comfy_table::Table::new().width().map_or(100, usize::from),
-            skipped: config.skipped,
-            defanged: config.defang,
-            ..Options::new(form)
-        };
-        Ok(Sink::open(&target, &options)?)
+        sink(self.config(), &self.output, self.global.color)
     }
 
     /// `--fail-on`.
@@ -398,6 +372,40 @@ impl Session {
         }
         Ok(exit)
     }
+}
+
+/// The sink of records.
+///
+/// # Errors
+/// A file that cannot be opened, and `--append` of a form that is one whole.
+pub(super) fn sink(config: &Config, args: &OutputArgs, color: When) -> Result<Sink, CliError> {
+    let on_terminal = args.output.is_none() && std::io::stdout().is_terminal();
+    let config = &config.output;
+    let form = config.format.unwrap_or(if on_terminal { Form::Table } else { Form::Ndjson });
+    let target = match &args.output {
+        Some(path) => Target::File { path: path.clone(), append: args.append },
+        None => Target::Stdout,
+    };
+    if args.append && !form.can_append() {
+        return Err(CliError::usage(
+            "--append adds lines, and json is one array",
+            "-f ndjson can be added to",
+        ));
+    }
+    let options = Options {
+        sort: config.sort,
+        fields: config.fields.clone(),
+        color: match color {
+            When::Auto => args.output.is_none() && stdout_takes_color(),
+            When::Always => true,
+            When::Never => false,
+        },
+        terminal: comfy_table::Table::new().width().map_or(100, usize::from),
+        skipped: config.skipped,
+        defanged: config.defang,
+        ..Options::new(form)
+    };
+    Ok(Sink::open(&target, &options)?)
 }
 
 /// What the client of a run is built from.

@@ -34,6 +34,7 @@ mod progress;
 mod prompt;
 mod providers;
 mod providers_of_run;
+mod queue;
 mod quota;
 mod recorder;
 pub mod report;
@@ -109,6 +110,8 @@ fn dispatch(cli: Cli) -> Result<Exit, CliError> {
         Command::Enrich(args) => on_runtime(enrich::run(*args, global)),
         Command::Lookup(args) => on_runtime(enrich::lookup(*args, global)),
         Command::Extract(args) => extract::run(*args, &global),
+        Command::Enqueue(args) => on_runtime(queue::enqueue(*args, global)),
+        Command::Queue(args) => on_runtime(queue::run(args, global)),
         Command::Explain(args) => on_runtime(explain::run(args, global)),
         Command::Cache(args) => on_runtime(cache::run(args, global)),
         Command::Quota(args) => on_runtime(quota::run(args, global)),

@@ -6,12 +6,16 @@ use crate::config::{Config, Folders};
 use crate::provider::Definition;
 use crate::store::{Place, SqliteStore, StoreError};
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Where it lies, and for how long it keeps what.
 pub(super) fn place(config: &Config, folders: &Folders) -> Place {
-    let folder = config.state_dir.clone().unwrap_or_else(|| folders.state.clone());
+    place_in(config, &folders.state)
+}
+
+fn place_in(config: &Config, state: &Path) -> Place {
+    let folder = config.state_dir.clone().unwrap_or_else(|| state.to_owned());
     Place { audit_kept: config.audit.keep, ..Place::new(folder) }
 }
 
@@ -27,6 +31,14 @@ pub(super) fn file(config: &Config, folders: &Folders) -> PathBuf {
 pub(super) fn open(config: &Config, folders: &Folders) -> Result<Arc<SqliteStore>, CliError> {
     let opened = SqliteStore::open(&place(config, folders));
     opened.map(Arc::new).map_err(|source| CliError::Store { source, can_do_without: true })
+}
+
+/// Opens it, or makes it, for a command that is nothing without it. `state` is the state folder.
+///
+/// # Errors
+/// Where there is no usable store and none can be made: exit 1.
+pub(super) fn make(config: &Config, state: &Path) -> Result<Arc<SqliteStore>, CliError> {
+    SqliteStore::open(&place_in(config, state)).map(Arc::new).map_err(failed)
 }
 
 /// Opens it for a command that only reads: where there is none, that is said, and none is made.

@@ -8,6 +8,7 @@ mod kept;
 mod lists;
 mod lookups;
 mod providers;
+mod queue;
 mod settings;
 mod store;
 mod tools;
@@ -20,6 +21,7 @@ pub use lookups::{
     PapLevel, Rehearse,
 };
 pub use providers::{Providers, ProvidersCheck, ProvidersCommand};
+pub use queue::{Enqueue, Purged, Queue, QueueCommand, QueueResults};
 pub use settings::{Config, ConfigCommand, Credentials, CredentialsCommand, Doctor};
 pub use store::{Audit, Cache, CacheCommand, Explain, Quota};
 pub use tools::{ListForm, Schema, SchemaKind, Simulate};
@@ -113,6 +115,10 @@ pub enum Command {
     Lookup(Box<Lookup>),
     /// Print the unique addresses with what was seen of them; asks nobody
     Extract(Box<Extract>),
+    /// Put look-ups into the queue and return at once; 'sift worker' makes them
+    Enqueue(Box<Enqueue>),
+    /// See and tend the queue, and print its results
+    Queue(Queue),
     /// Say what is kept about an address, and how its verdict comes out of it; asks nobody
     Explain(Explain),
     /// See and tend the answers that are kept
