@@ -6,16 +6,12 @@ use crate::config::{Config, Folders};
 use crate::provider::Definition;
 use crate::store::{Place, SqliteStore, StoreError};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Where it lies, and for how long it keeps what.
 pub(super) fn place(config: &Config, folders: &Folders) -> Place {
-    place_in(config, &folders.state)
-}
-
-fn place_in(config: &Config, state: &Path) -> Place {
-    let folder = config.state_dir.clone().unwrap_or_else(|| state.to_owned());
+    let folder = config.state_dir.clone().unwrap_or_else(|| folders.state.clone());
     Place { audit_kept: config.audit.keep, ..Place::new(folder) }
 }
 
@@ -33,12 +29,12 @@ pub(super) fn open(config: &Config, folders: &Folders) -> Result<Arc<SqliteStore
     opened.map(Arc::new).map_err(|source| CliError::Store { source, can_do_without: true })
 }
 
-/// Opens it, or makes it, for a command that is nothing without it. `state` is the state folder.
+/// Opens it, or makes it, for a command that is nothing without it.
 ///
 /// # Errors
 /// Where there is no usable store and none can be made: exit 1.
-pub(super) fn make(config: &Config, state: &Path) -> Result<Arc<SqliteStore>, CliError> {
-    SqliteStore::open(&place_in(config, state)).map(Arc::new).map_err(failed)
+pub(super) fn make(config: &Config, folders: &Folders) -> Result<Arc<SqliteStore>, CliError> {
+    SqliteStore::open(&place(config, folders)).map(Arc::new).map_err(failed)
 }
 
 /// Opens it for a command that only reads: where there is none, that is said, and none is made.

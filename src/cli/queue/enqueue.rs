@@ -18,6 +18,7 @@ use crate::store::{Added, Queue, SqliteStore, Task};
 use jiff::Timestamp;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 /// Tasks that are added in one transaction: everybody else who writes waits for some hundredths of a second.
@@ -88,7 +89,7 @@ pub(in crate::cli) async fn run(args: Args, global: Global) -> Result<Exit, CliE
         return Err(nobody(&session.table, session.config()));
     }
     // Before the input is read: a store that cannot be used is told at once.
-    let store = store::make(session.config(), &session.state)?;
+    let store = store::make(session.config(), &session.folders)?;
     let extraction = read(&session, move |stop| extract::extract(&inputs, &options, stop)).await?;
     let definitions: Vec<_> = lanes.iter().map(|lane| Arc::clone(&lane.definition)).collect();
     let guard = guard(&session);
@@ -192,12 +193,13 @@ fn say(plan: &Plan, added: Added, limit: Option<usize>, form: ListForm) -> Resul
     } else {
         let tasks = if summary.added == 1 { "task" } else { "tasks" };
         let mut text = format!("added {} {tasks}", thousands(summary.added));
+        // Writing to a String cannot fail.
         if summary.already > 0 {
-            text += &format!("; {} were in the queue already", thousands(summary.already));
+            let _ = write!(text, "; {} were in the queue already", thousands(summary.already));
         }
         let withheld: u64 = summary.withheld.values().sum();
         if withheld + summary.local > 0 {
-            text += &format!("; {} addresses are not asked about", thousands(withheld + summary.local));
+            let _ = write!(text, "; {} addresses are not asked about", thousands(withheld + summary.local));
         }
         voice::note(text);
     }
