@@ -165,7 +165,7 @@ impl DryRun<'_> {
                 .iter()
                 .map(|quota| (quota.window.word(), u64::from(quota.count.get())))
                 .collect(),
-            left: left.map(|left| left.left),
+            left: left.map(|left| left.all),
             usable: left.map(|left| left.usable),
             held_until: left.and_then(|left| left.held_until),
             cut_at_rank: usize::try_from(asked).ok().and_then(|asked| ranks.get(asked).copied()),

@@ -96,7 +96,7 @@ impl Kept {
 pub(super) struct Left {
     pub(super) window: Window,
     /// For anybody.
-    pub(super) left: u64,
+    pub(super) all: u64,
     /// For this run: less by the reserve where it is a job's.
     pub(super) usable: u64,
     /// Where the provider is held off: until when.
@@ -113,7 +113,7 @@ pub(super) fn left(lane: &LaneSpec, rows: &[QuotaRow], who: &Who) -> Option<Left
     let for_run = |left: u64, kept: u64| if *who == Who::Person { left } else { left.saturating_sub(kept) };
     let spent = known.iter().map(|row| Left {
         window: row.window,
-        left: row.left,
+        all: row.left,
         usable: if row.held_until.is_some() { 0 } else { for_run(row.left, row.reserve) },
         held_until: row.held_until,
     });
@@ -122,9 +122,9 @@ pub(super) fn left(lane: &LaneSpec, rows: &[QuotaRow], who: &Who) -> Option<Left
     let whole = whole.map(|quota| {
         let count = u64::from(quota.count.get());
         let usable = for_run(count, reserved(count, lane.keeping.reserve));
-        Left { window: quota.window, left: count, usable, held_until: None }
+        Left { window: quota.window, all: count, usable, held_until: None }
     });
-    spent.chain(whole).min_by_key(|left| (left.usable, left.left))
+    spent.chain(whole).min_by_key(|left| (left.usable, left.all))
 }
 
 /// The part of a quota that is kept for people, as the ledger rounds it.
@@ -135,5 +135,5 @@ pub(super) fn left(lane: &LaneSpec, rows: &[QuotaRow], who: &Who) -> Option<Left
     reason = "a share of a count far below 2^52"
 )]
 fn reserved(count: u64, share: f64) -> u64 {
-    (count as f64 * share.clamp(0.0, 1.0)).ceil() as u64
+    (count as f64 * share.clamp(0.0, 1.0)).floor() as u64
 }

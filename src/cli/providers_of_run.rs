@@ -7,7 +7,7 @@ use crate::config::{Config, Origin};
 use crate::enrich::{BreakerSettings, Keeping, LaneSettings, LaneSpec, MOST_LANES};
 use crate::provider::{Definition, KeyUse, Pap, Quota, Table, Window};
 use crate::store::Account;
-use secrecy::{ExposeSecret as _, SecretString};
+use secrecy::{ExposeSecret, SecretString};
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -174,7 +174,7 @@ pub(super) fn nobody(table: &Table, config: &Config) -> CliError {
 fn keeping(definition: &Definition, key: Option<&SecretString>, config: &Config) -> Keeping {
     let own = config.provider(&definition.name);
     Keeping {
-        account: Account::of(definition, key.map(|key| key.expose_secret())),
+        account: Account::of(definition, key.map(ExposeSecret::expose_secret)),
         version: version(definition, config),
         found_for: own.max_age.unwrap_or(definition.cache.found),
         unknown_for: own.max_age_unknown.unwrap_or(definition.cache.unknown),

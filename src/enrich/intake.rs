@@ -108,14 +108,14 @@ impl Intake {
         }
     }
 
-    /// The same, where every place goes through [`to_check`](Self::to_check) first.
+    /// The same, where every place goes through [`take_to_check`](Self::take_to_check) first.
     pub(super) fn checking(self, checks: bool) -> Self {
         Self { checks, ..self }
     }
 
     /// The next places to be looked up in the cache; none while enough are ready. Each comes back by
     /// [`back`](Self::back), and by [`check_in`](Self::check_in) if it has to be asked about.
-    pub(super) fn to_check(&mut self, ahead: Ahead) -> Vec<Place> {
+    pub(super) fn take_to_check(&mut self, ahead: Ahead) -> Vec<Place> {
         let (block, enough) = match &self.source {
             Source::Ranked { .. } => (ahead.ranked, ahead.ranked / 2),
             Source::Fed(_) => (ahead.fed, 0),
@@ -123,7 +123,7 @@ impl Intake {
         if self.checked.len() > enough {
             return Vec::new();
         }
-        let places: Vec<Place> = std::iter::from_fn(|| self.from_source()).take(block).collect();
+        let places: Vec<Place> = std::iter::from_fn(|| self.next_of_source()).take(block).collect();
         self.out += places.len();
         places
     }
@@ -173,11 +173,11 @@ impl Intake {
 
     /// The next address to ask about.
     fn pull(&mut self) -> Option<Place> {
-        if self.checks { self.checked.pop_front() } else { self.from_source() }
+        if self.checks { self.checked.pop_front() } else { self.next_of_source() }
     }
 
     /// The next address of the source that this lane is asked about.
-    fn from_source(&mut self) -> Option<Place> {
+    fn next_of_source(&mut self) -> Option<Place> {
         match &mut self.source {
             Source::Fed(feed) => feed.pop(),
             Source::Ranked { next } => {

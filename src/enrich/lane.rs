@@ -226,7 +226,7 @@ impl Lane {
             let now = Instant::now();
             match self.next_step(now) {
                 Step::Send(batch) => self.launch(batch).await,
-                Step::Wait(until) => self.wait(until).await,
+                Step::Wait(until) => self.wait(until, now).await,
                 Step::Close(Closing(error)) if self.memory.is_some() && leaves_the_cache(error.error) => {
                     self.shut(error).await;
                 }
@@ -264,7 +264,7 @@ impl Lane {
         };
         match next {
             Some(batch) => Step::Send(batch),
-            None if self.waits_for_the_ledger() => Step::Wait(None),
+            None if self.waits_for_the_ledger(now) => Step::Wait(None),
             None if self.intake.has_more() => Step::Wait(self.intake.due()),
             None => self.idle(),
         }
@@ -284,7 +284,8 @@ impl Lane {
         let goes_alone = self.is_scouting || self.hold.is_unproven() || gate == Gate::Probe;
         let in_flight = self.flights.len();
         let undurable = self.memory.as_ref().map_or(0, LaneMemory::undurable);
-        if in_flight.max(undurable) >= self.settings.slots || (goes_alone && in_flight > 0) {
+        // Together, so that a kill costs at most what may be in flight.
+        if in_flight + undurable >= self.settings.slots || (goes_alone && in_flight > 0) {
             return Err(Step::Wait(None));
         }
         if let Err(due) = self.pace.room(now) {
@@ -467,15 +468,16 @@ impl Lane {
         }
     }
 
-    async fn wait(&mut self, until: Option<Instant>) {
+    /// Waits for whatever comes first; `now` is when it was decided that there is nothing else to do.
+    async fn wait(&mut self, until: Option<Instant>, now: Instant) {
         self.show(until);
         let began = Instant::now();
         let was_idle = self.flights.is_empty() && until.is_some();
         let (end, mut stop) = (self.shared.run_end, self.shared.stop.clone());
         let stopped = stop.get() != Stop::No;
         let changed = self.intake.changed();
-        // One that is overdue waits for something else.
-        let seen_after = self.memory.as_ref().and_then(LaneMemory::due).filter(|&due| due > began);
+        // One that was due then waits for something else.
+        let seen_after = self.memory.as_ref().and_then(LaneMemory::due).filter(|&due| due > now);
         tokio::select! {
             biased;
             Some(landed) = self.flights.join_next_with_id() => self.settle_landed(landed).await,

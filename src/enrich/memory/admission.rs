@@ -20,16 +20,21 @@ const SEE_AFTER: Duration = Duration::from_millis(200);
 impl LaneMemory {
     /// How many requests to have admitted, so that the lane never waits for the ledger: none while enough are, and one
     /// by one where the provider's pace leaves time.
-    fn wants(&self, slots: usize, is_paced: bool) -> usize {
+    fn wants(&self, slots: usize, is_paced: bool, now: Instant) -> usize {
         let enough = if is_paced { 1 } else { slots.clamp(1, MOST_AT_ONCE) };
         if self.closing.is_some()
             || self.admitting > 0
-            || self.elsewhere.len() >= slots.max(1)
+            || self.awaits(slots, now)
             || self.admitted.len() * 2 >= enough.max(2)
         {
             return 0;
         }
         if is_paced && !self.admitted.is_empty() { 0 } else { enough }
+    }
+
+    /// Whether as many wait for another process as may be in flight here.
+    fn awaits(&self, slots: usize, now: Instant) -> bool {
+        self.elsewhere.iter().filter(|(due, _)| *due > now).count() >= slots.max(1)
     }
 
     /// Takes a batch of another process's whose time to see after it has come.
@@ -41,14 +46,14 @@ impl LaneMemory {
 
 impl Lane {
     /// Whether nothing can be asked for until the ledger, or another process, has answered.
-    pub(in crate::enrich) fn waits_for_the_ledger(&self) -> bool {
-        let slots = self.settings.slots.max(1);
-        self.memory.as_ref().is_some_and(|memory| memory.admitting > 0 || memory.elsewhere.len() >= slots)
+    pub(in crate::enrich) fn waits_for_the_ledger(&self, now: Instant) -> bool {
+        let waits = |memory: &LaneMemory| memory.admitting > 0 || memory.awaits(self.settings.slots, now);
+        self.memory.as_ref().is_some_and(waits)
     }
 
     /// The next admitted request; asks for the admission of more.
     pub(in crate::enrich) fn next_admitted(&mut self, now: Instant, room: usize) -> Option<Batch> {
-        let wants = self.memory.as_ref()?.wants(self.settings.slots, self.is_paced());
+        let wants = self.memory.as_ref()?.wants(self.settings.slots, self.is_paced(), now);
         let mut batches = Vec::new();
         let mut room = room;
         while batches.len() < wants && room > 0 {
@@ -70,7 +75,7 @@ impl Lane {
             let ip = self.shared.questions.ip(*place)?;
             Some(Look { ip, known: memory.known.get(place).map(|stored| stored.fetched_at) })
         };
-        let looks: Vec<Look> = batches.iter().flat_map(|batch| batch.places()).filter_map(look).collect();
+        let looks: Vec<Look> = batches.iter().flat_map(Batch::places).filter_map(look).collect();
         // One request of many addresses that counts as one is admitted by itself.
         let each = self.counts_each || batches.iter().all(|batch| batch.len() == 1);
         memory.admitting += batches.len();
@@ -169,7 +174,7 @@ impl Lane {
     /// Tells the ledger that these did not leave after all.
     pub(in crate::enrich) fn not_sent(&mut self, batches: &[Batch]) {
         let questions = &self.shared.questions;
-        let ips = batches.iter().flat_map(|batch| batch.places()).filter_map(|&place| questions.ip(place));
+        let ips = batches.iter().flat_map(Batch::places).filter_map(|&place| questions.ip(place));
         let settled: Vec<Settled> = ips.map(|ip| Settled { ip, end: End::NotSent }).collect();
         if let Some(memory) = self.memory.as_mut().filter(|_| !settled.is_empty()) {
             let reply = memory.memory.store.settle(&memory.keeping.account, settled);

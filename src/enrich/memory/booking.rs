@@ -135,7 +135,9 @@ impl Lane {
                     Err(error) => {
                         self.store_failed(error);
                         let now = Instant::now();
-                        batches.into_iter().for_each(|batch| self.intake.again(batch, now));
+                        for batch in batches {
+                            self.intake.again(batch, now);
+                        }
                     }
                 }
             }
@@ -155,7 +157,9 @@ impl Lane {
     /// Places that could not be read: the run ends, and they with it.
     fn unread(&mut self, places: Vec<Place>, error: StoreError) {
         self.store_failed(error);
-        places.into_iter().for_each(|place| self.intake.check_in(place));
+        for place in places {
+            self.intake.check_in(place);
+        }
     }
 
     /// Answers are durable, or never will be: they were paid for, and are told in either case.

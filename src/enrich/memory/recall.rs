@@ -64,7 +64,7 @@ impl Lane {
     pub(in crate::enrich) fn look_ahead(&mut self) {
         let with_body = self.keeps_raw();
         let Some(memory) = self.memory.as_mut().filter(|memory| memory.reading == 0) else { return };
-        let places = self.intake.to_check(self.ahead);
+        let places = self.intake.take_to_check(self.ahead);
         if places.is_empty() {
             return;
         }
@@ -105,11 +105,11 @@ impl Lane {
                 other => self.missed(place, other).await,
             }
         }
-        self.read_bodies(changed).await;
+        self.read_bodies(changed);
     }
 
     /// Answers of another version: their bodies are read again, by today's filter.
-    async fn read_bodies(&mut self, changed: Vec<(Place, Stored)>) {
+    fn read_bodies(&mut self, changed: Vec<(Place, Stored)>) {
         if changed.is_empty() {
             return;
         }

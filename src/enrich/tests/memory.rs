@@ -191,8 +191,9 @@ fn batches_are_counted_and_kept_address_by_address() {
     let scenario = "[providers.greynoise]\nlatency = '20ms'\n";
     let world = |n| {
         let mut world = World { memory: Some(shop.memory()), ..World::of("greynoise", scenario, 0) };
-        world.list =
-            (0..n).map(|n| format!("{}\n", std::net::Ipv4Addr::from_bits(0x0b00_0000 + n))).collect();
+        world.list = (0..n).fold(String::new(), |list, n| {
+            list + &std::net::Ipv4Addr::from_bits(0x0b00_0000 + n).to_string() + "\n"
+        });
         world.adjusted(|settings| settings.quotas = vec!["500/week".parse().unwrap()])
     };
     let first = world(300).run();
@@ -214,5 +215,5 @@ fn failures_are_never_kept() {
     assert!(failed > 0);
     let second = free(shop.world(5)).run();
     assert_eq!(second.is_whole(5).answered(), 5);
-    assert_eq!(second.stats[0].requests as usize, failed);
+    assert_eq!(usize::try_from(second.stats[0].requests).unwrap(), failed);
 }
