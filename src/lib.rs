@@ -13,6 +13,7 @@
 //! - [`output`] joins the providers' answers into one record per address and writes it.
 //! - [`provider`] stands beside the way: what a threat-intelligence service is, as a file.
 //! - [`store`] remembers, for all processes: answers, what was spent of each quota, what was asked by whom, and work to do.
+//! - [`worker`] works off what is put off: it takes tasks from the store's queue and has `enrich` ask.
 //! - [`config`] gives every setting its value, and says where the value came from.
 //! - [`simulate`] is a loopback server that speaks the providers' wire formats; it shares no code with the asking side.
 
@@ -26,3 +27,4 @@ pub mod plan;
 pub mod provider;
 pub mod simulate;
 pub mod store;
+pub mod worker;

@@ -46,6 +46,7 @@ mod stdout;
 mod store;
 mod summary;
 mod voice;
+mod worker;
 mod writer;
 
 use args::{Cli, Command};
@@ -111,6 +112,7 @@ fn dispatch(cli: Cli) -> Result<Exit, CliError> {
         Command::Lookup(args) => on_runtime(enrich::lookup(*args, global)),
         Command::Extract(args) => extract::run(*args, &global),
         Command::Enqueue(args) => on_runtime(queue::enqueue(*args, global)),
+        Command::Worker(args) => on_runtime(worker::run(*args, global)),
         Command::Queue(args) => on_runtime(queue::run(args, global)),
         Command::Explain(args) => on_runtime(explain::run(args, global)),
         Command::Cache(args) => on_runtime(cache::run(args, global)),

@@ -28,7 +28,7 @@ use super::retry::budget::RetryBudget;
 use super::source::Horizon;
 use super::stats::LaneStats;
 use super::stop::{Stop, StopSignal};
-use super::{LaneSpec, Memory};
+use super::{LaneSpec, Memory, Tasks};
 use crate::provider::{Counts, Dialect, ErrorType, Quota};
 use rand::rngs::SmallRng;
 use secrecy::SecretString;
@@ -150,7 +150,7 @@ impl Lane {
     pub(super) fn new(
         shared: Shared,
         spec: LaneSpec,
-        memory: Option<Memory>,
+        memory: Option<(Memory, Option<Tasks>)>,
         flying: Flying,
         source: Source,
         rng: SmallRng,
@@ -174,8 +174,9 @@ impl Lane {
         .checking(memory.is_some());
         let is_paced = is_paced(&settings);
         let keep_claim = settings.timeout + PER_ADDRESS * size + CLAIM_MARGIN;
-        let memory =
-            memory.map(|memory| LaneMemory::new(memory, keeping, &settings, counts_each, keep_claim));
+        let memory = memory.map(|(memory, tasks)| {
+            LaneMemory::new(memory, tasks, keeping, &settings, counts_each, keep_claim)
+        });
         let name = definition.as_ref().map_or_else(String::new, |definition| definition.name.clone());
         Self {
             number: flying.lane,

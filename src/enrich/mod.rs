@@ -43,7 +43,7 @@ pub use clock::RunClock;
 pub use download::{Downloaded, NotDownloaded, Validators};
 pub use lane::LaneSettings;
 pub use limit::pace::spacing;
-pub use memory::{Keeping, Memory};
+pub use memory::{Keeping, Memory, Tasks};
 pub use packed::{pack, unpack};
 pub use questions::{LaneSet, MOST_LANES};
 pub use reach::Reached;
@@ -139,6 +139,27 @@ pub struct Run {
 ///
 /// Must run on a current-thread runtime: the lanes share state without locks.
 pub async fn run(run: Run, out: mpsc::Sender<Finished>) -> Vec<LaneStats> {
+    let permits = Arc::new(Semaphore::new(run.concurrency.max(1)));
+    ask(run, permits, None, out).await
+}
+
+/// The same for the tasks of a queue: an answer ends its task, in one transaction. `permits` stands in for
+/// [`Run::concurrency`], so that several runs can keep one bound together.
+pub async fn work(
+    run: Run,
+    permits: Arc<Semaphore>,
+    tasks: Tasks,
+    out: mpsc::Sender<Finished>,
+) -> Vec<LaneStats> {
+    ask(run, permits, Some(tasks), out).await
+}
+
+async fn ask(
+    run: Run,
+    permits: Arc<Semaphore>,
+    tasks: Option<Tasks>,
+    out: mpsc::Sender<Finished>,
+) -> Vec<LaneStats> {
     let run_end = run.max_time.map(|limit| Instant::now() + limit);
     let horizon = Rc::new(Horizon::default());
     let (events, inbox) = mpsc::channel(EVENTS);
@@ -155,7 +176,7 @@ pub async fn run(run: Run, out: mpsc::Sender<Finished>) -> Vec<LaneStats> {
     });
     let shared = Shared {
         questions: Rc::clone(&questions),
-        permits: Arc::new(Semaphore::new(run.concurrency.max(1))),
+        permits,
         horizon: Rc::clone(&horizon),
         events,
         clock: run.clock,
@@ -192,7 +213,8 @@ pub async fn run(run: Run, out: mpsc::Sender<Finished>) -> Vec<LaneStats> {
         };
         let source = feed.map_or(Source::Ranked { next: 0 }, Source::Fed);
         let rng = SmallRng::seed_from_u64(run.seed.wrapping_add(number as u64));
-        lanes.push(Lane::new(shared.clone(), spec, run.memory.clone(), flying, source, rng));
+        let memory = run.memory.clone().map(|memory| (memory, tasks.clone()));
+        lanes.push(Lane::new(shared.clone(), spec, memory, flying, source, rng));
     }
     drop(shared);
     let assembler = Assembler::new(questions, metas, arrivals, horizon, out);

@@ -21,7 +21,7 @@ pub use lookups::{
     PapLevel, Rehearse,
 };
 pub use providers::{Providers, ProvidersCheck, ProvidersCommand};
-pub use queue::{Enqueue, Purged, Queue, QueueCommand, QueueResults};
+pub use queue::{Enqueue, Purged, Queue, QueueCommand, QueueResults, Worker};
 pub use settings::{Config, ConfigCommand, Credentials, CredentialsCommand, Doctor};
 pub use store::{Audit, Cache, CacheCommand, Explain, Quota};
 pub use tools::{ListForm, Schema, SchemaKind, Simulate};
@@ -117,6 +117,8 @@ pub enum Command {
     Extract(Box<Extract>),
     /// Put look-ups into the queue and return at once; 'sift worker' makes them
     Enqueue(Box<Enqueue>),
+    /// Work off the queue until it is empty (or for ever, with --watch)
+    Worker(Box<Worker>),
     /// See and tend the queue, and print its results
     Queue(Queue),
     /// Say what is kept about an address, and how its verdict comes out of it; asks nobody

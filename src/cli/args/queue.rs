@@ -1,9 +1,10 @@
 //! `enqueue`, `worker` and `queue`: look-ups that are made later.
 
-use super::kept::job_name;
+use super::kept::{duration, job_name};
 use super::{InputArgs, ListForm, OutputArgs, OutputForm, PapLevel};
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// `sift enqueue`.
 #[derive(Debug, Args)]
@@ -13,7 +14,7 @@ that wait in the queue already are not added again. Nothing is sent. 'sift worke
 'sift queue results' prints the records. It ends with 3 if --limit left addresses out.
 
 Examples:
-  sift enqueue eve.json && sift queue status
+  sift enqueue eve.json && sift worker
   zcat eve.json.*.gz | sift enqueue - --alerts --job night --not-before 2h
   sift enqueue eve.json -p abuseipdb --expires 7d -f ndjson | jq .added")]
 pub struct Enqueue {
@@ -54,6 +55,51 @@ pub struct Enqueue {
     /// Form of what is said: words on stderr, or with ndjson an object on standard output
     #[arg(short, long, value_name = "FORM", default_value = "auto", help_heading = "Output")]
     pub format: ListForm,
+}
+
+/// `sift worker`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Takes the tasks of every provider that can be asked, the most urgent first, and keeps the same
+limits as 'sift enrich'; a stored answer that is fresh costs nothing. Several workers at once
+share the work. One that is killed loses nothing: what it had is taken again when its leases are
+over. It leaves to people what is reserved for them.
+
+It ends with 3 if some of what was due was not answered, with 4 if nothing was.
+
+Examples:
+  sift worker
+  sift worker --once --max-time 10m -q && sift queue results -o results.ndjson --append
+  sift worker --watch & sleep 1    # stays, for tasks that wait and those that come")]
+pub struct Worker {
+    /// Stay: wait for tasks that are not due yet, and for new ones, until a signal
+    #[arg(long)]
+    pub watch: bool,
+    /// One round: what is due now
+    #[arg(long, conflicts_with = "watch")]
+    pub once: bool,
+    /// Only tasks for these providers (default: all that can be asked)
+    #[arg(short, long, value_name = "NAME", value_delimiter = ',', help_heading = "Look-ups")]
+    pub provider: Vec<String>,
+    /// Requests in flight at once, over all providers
+    #[arg(short, long, value_name = "N", help_heading = "Look-ups")]
+    pub concurrency: Option<u32>,
+    /// Limit for the whole run; what is left then stays in the queue
+    #[arg(long, value_name = "TIME", help_heading = "Look-ups")]
+    pub max_time: Option<String>,
+    /// A provider's rate: virustotal=4/min
+    #[arg(long, value_name = "NAME=N/UNIT", value_delimiter = ',')]
+    #[arg(hide_short_help = true, help_heading = "Look-ups")]
+    pub rate: Vec<String>,
+    /// Take cached answers up to this old: 1h, 7d (default: each provider's own)
+    #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "Cache")]
+    pub max_age: Option<Duration>,
+    /// Ask again even where the cache has an answer, and keep the new one
+    #[arg(long, conflicts_with = "max_age", help_heading = "Cache")]
+    pub refresh: bool,
+    /// How long tasks of a worker that died are not taken by others [default: 60s]
+    #[arg(long, value_name = "TIME", value_parser = duration, hide_short_help = true)]
+    pub lease: Option<Duration>,
 }
 
 /// `sift queue`.

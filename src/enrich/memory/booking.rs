@@ -5,8 +5,9 @@ use super::super::limit::headers::Told;
 use super::super::outcome::Outcome;
 use super::super::questions::Place;
 use super::{Came, LaneMemory};
-use crate::provider::{ErrorType, Window};
-use crate::store::{End, Settled, StoreError, Stored, TellingOf};
+use crate::provider::{ErrorType, Role, Window};
+use crate::store::{Completed, End, Settled, StoreError, Stored, TellingOf};
+use std::mem::take;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -33,6 +34,9 @@ impl Lane {
         outcome: Outcome,
     ) -> Option<Outcome> {
         let keeps_raw = self.keeps_raw();
+        let questions = &self.shared.questions;
+        let role = questions.definitions.get(self.number).map(|definition| definition.role);
+        let arrival = questions.id(place);
         let (Some(ip), Some(memory)) = (self.shared.questions.ip(place), &mut self.memory) else {
             return Some(outcome);
         };
@@ -48,19 +52,46 @@ impl Lane {
             fetched_at: *fetched_at,
             keep_until: memory.keep_until(answer.found, *fetched_at),
         };
-        memory.booking.push(Settled { ip, end: End::Answered(stored) });
+        let settled = Settled { ip, end: End::Answered(stored) };
+        let task = memory
+            .tasks
+            .as_ref()
+            .and_then(|tasks| tasks.completed(arrival?, role.unwrap_or(Role::Reputation), &outcome));
+        match task {
+            Some(task) => {
+                let settled = Some((memory.keeping.account.clone(), settled));
+                memory.completing.push(Completed { settled, ..task });
+            }
+            None => memory.booking.push(settled),
+        }
         memory.outcomes.push((place, if keeps_raw { outcome } else { outcome.without_raw() }));
         memory.undurable += 1;
         None
     }
 
-    /// Hands over what was booked since the last time.
+    /// Hands over what was booked since the last time. What ends a task goes with its end in one transaction, whether
+    /// somebody else has it by now or not: what was paid for is kept.
     pub(in crate::enrich) fn book(&mut self) {
-        let Some(memory) = self.memory.as_mut().filter(|memory| !memory.booking.is_empty()) else { return };
-        let settled = std::mem::take(&mut memory.booking);
-        let outcomes = std::mem::take(&mut memory.outcomes);
-        let reply = memory.memory.store.settle(&memory.keeping.account, settled);
-        memory.call(async move { Came::Booked { outcomes, booked: reply.await } });
+        let now = self.shared.clock.wall_now();
+        let Some(memory) = &mut self.memory else { return };
+        let (settled, completed) = (take(&mut memory.booking), take(&mut memory.completing));
+        if settled.is_empty() && completed.is_empty() {
+            return;
+        }
+        let outcomes = take(&mut memory.outcomes);
+        let store = &memory.memory.store;
+        let completing = (!completed.is_empty()).then(|| store.complete(completed, now));
+        let settling = (!settled.is_empty()).then(|| store.settle(&memory.keeping.account, settled));
+        let book = async move {
+            if let Some(reply) = completing {
+                reply.await?;
+            }
+            match settling {
+                Some(reply) => reply.await,
+                None => Ok(()),
+            }
+        };
+        memory.call(async move { Came::Booked { outcomes, booked: book.await } });
     }
 
     /// Hands the provider's own count of its long windows to the ledger.

@@ -17,9 +17,11 @@
 mod admission;
 mod booking;
 mod recall;
+mod tasks;
 
 pub(super) use booking::next_call;
 pub(super) use recall::Ahead;
+pub use tasks::Tasks;
 
 use super::LaneSettings;
 use super::batch::Batch;
@@ -27,7 +29,7 @@ use super::lane::Closing;
 use super::outcome::Outcome;
 use super::questions::Place;
 use super::stop::{Stop, Stopper};
-use crate::store::{Account, Admitted, Ask, Settled, Store, StoreError, Stored, Who};
+use crate::store::{Account, Admitted, Ask, Completed, Settled, Store, StoreError, Stored, Who};
 use jiff::Timestamp;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, OnceLock};
@@ -73,7 +75,7 @@ impl Memory {
     }
 
     /// The store failed: nothing more is asked, for it could not be kept.
-    fn failed(&self, error: StoreError) {
+    pub(crate) fn failed(&self, error: StoreError) {
         tracing::debug!("the store failed: {error}");
         // The first reason is the one to tell.
         let _ = self.fault.set(error);
@@ -116,6 +118,8 @@ pub(super) enum Came {
 /// One lane's use of the store.
 pub(super) struct LaneMemory {
     memory: Memory,
+    /// The tasks that the run works off, if it works off a queue.
+    tasks: Option<Tasks>,
     keeping: Keeping,
     ask: Arc<Ask>,
     calls: JoinSet<Came>,
@@ -133,6 +137,8 @@ pub(super) struct LaneMemory {
     elsewhere: Vec<(Instant, Batch)>,
     /// What came of the exchange that is being settled, to be booked together.
     booking: Vec<Settled>,
+    /// Tasks that end with it.
+    completing: Vec<Completed>,
     outcomes: Vec<(Place, Outcome)>,
     /// Answers that are received and not yet durable.
     undurable: usize,
@@ -143,6 +149,7 @@ pub(super) struct LaneMemory {
 impl LaneMemory {
     pub(super) fn new(
         memory: Memory,
+        tasks: Option<Tasks>,
         keeping: Keeping,
         settings: &LaneSettings,
         counts_each: bool,
@@ -160,6 +167,7 @@ impl LaneMemory {
         };
         Self {
             memory,
+            tasks,
             keeping,
             ask: Arc::new(ask),
             calls: JoinSet::new(),
@@ -170,6 +178,7 @@ impl LaneMemory {
             closing: None,
             elsewhere: Vec::new(),
             booking: Vec::new(),
+            completing: Vec::new(),
             outcomes: Vec::new(),
             undurable: 0,
             told_at: None,
