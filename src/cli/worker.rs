@@ -50,8 +50,7 @@ pub(super) async fn run(args: Args, global: Global) -> Result<Exit, CliError> {
         cache: CacheArgs { max_age: args.max_age, refresh: args.refresh, ..CacheArgs::default() },
         ..LookupArgs::default()
     };
-    let session =
-        session("worker", Flags::default(), lookups, OutputArgs::default(), global, None).await?;
+    let session = session("worker", Flags::default(), lookups, OutputArgs::default(), global, None).await?;
     session.listen()?;
     let lanes = all_lanes(&session)?;
     let memory = memory(&session)?;
@@ -183,12 +182,8 @@ async fn conclude(session: &Session, tallies: &[Tally], memory: &Memory) -> Resu
     let sum = |of: fn(&Tally) -> u64| tallies.iter().map(of).sum::<u64>();
     let answered = sum(|tally| tally.answered);
     let unanswered = sum(|tally| tally.put_off + tally.again + tally.back + tally.dead);
-    let tally = exit::Tally {
-        stop: session.stop.get(),
-        ok: answered,
-        error: unanswered,
-        ..exit::Tally::default()
-    };
+    let tally =
+        exit::Tally { stop: session.stop.get(), ok: answered, error: unanswered, ..exit::Tally::default() };
     for tally in tallies {
         let Some((why, at)) = tally.closed.filter(|(why, _)| !is_ours(*why)) else { continue };
         let until = at.map_or_else(String::new, |at| format!(" until {}", clock(at, now)));

@@ -265,7 +265,7 @@ impl Lane {
         };
         match next {
             Some(batch) => Step::Send(batch),
-            None if self.waits_for_the_ledger(now) => Step::Wait(None),
+            None if self.waits_for_the_ledger() => Step::Wait(None),
             None if self.intake.has_more() => Step::Wait(self.intake.due()),
             None => self.idle(),
         }
@@ -477,8 +477,7 @@ impl Lane {
         let (end, mut stop) = (self.shared.run_end, self.shared.stop.clone());
         let stopped = stop.get() != Stop::No;
         let changed = self.intake.changed();
-        // One that was due then waits for something else.
-        let seen_after = self.memory.as_ref().and_then(LaneMemory::due).filter(|&due| due > now);
+        let seen_after = self.memory.as_ref().and_then(|memory| memory.due(now));
         tokio::select! {
             biased;
             Some(landed) = self.flights.join_next_with_id() => self.settle_landed(landed).await,

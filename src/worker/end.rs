@@ -45,7 +45,9 @@ pub(super) fn end(outcome: &Outcome, failed: u32, is_over: bool, rng: &mut impl 
         | ErrorType::Offline => End::Later(error.retry_at),
         // A key that is refused is no task's fault.
         ErrorType::Cancelled | ErrorType::Unauthorized => End::Back,
-        ErrorType::Deadline if attempts == 0 || is_over => End::Back,
+        ErrorType::Deadline if attempts == 0 => End::Back,
+        // The attempt was cut short with the run.
+        ErrorType::Deadline | ErrorType::Timeout if is_over => End::Back,
         ErrorType::InvalidRequest => End::Dead,
         ErrorType::Timeout
         | ErrorType::Deadline
@@ -53,7 +55,11 @@ pub(super) fn end(outcome: &Outcome, failed: u32, is_over: bool, rng: &mut impl 
         | ErrorType::Tls
         | ErrorType::ServerError
         | ErrorType::Internal => {
-            if failed + 1 < MOST_ATTEMPTS { End::Again(wait(failed, rng)) } else { End::Dead }
+            if failed + 1 < MOST_ATTEMPTS {
+                End::Again(wait(failed, rng))
+            } else {
+                End::Dead
+            }
         }
         // Another's failure has closed the lane.
         _ if attempts == 0 => End::Back,
@@ -111,7 +117,10 @@ mod tests {
         }
         for error in [ErrorType::RateLimited, ErrorType::QuotaExhausted, ErrorType::CircuitOpen] {
             for (attempts, before) in [(0, 0), (1, 9)] {
-                assert_eq!(of(&failed(error, attempts), before, false), End::Later(Some(Timestamp::UNIX_EPOCH)));
+                assert_eq!(
+                    of(&failed(error, attempts), before, false),
+                    End::Later(Some(Timestamp::UNIX_EPOCH))
+                );
             }
         }
         for (error, attempts, is_over) in [
@@ -119,6 +128,7 @@ mod tests {
             (ErrorType::Unauthorized, 1, false),
             (ErrorType::Deadline, 0, false),
             (ErrorType::Deadline, 1, true),
+            (ErrorType::Timeout, 1, true),
             (ErrorType::Forbidden, 0, false),
             (ErrorType::InvalidResponse, 0, false),
         ] {

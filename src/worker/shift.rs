@@ -260,7 +260,8 @@ impl Shift {
         loop {
             self.tell(&mut ends);
             let wanted = self.wanted() as usize;
-            let is_time = self.held.is_empty() || (wanted >= window(&self.round.spec).div_ceil(4) && look_at <= Instant::now());
+            let is_time = self.held.is_empty()
+                || (wanted >= window(&self.round.spec).div_ceil(4) && look_at <= Instant::now());
             if arrivals.is_some() && taking.is_empty() && is_time {
                 taking.spawn(self.take());
             }

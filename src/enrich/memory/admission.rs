@@ -20,21 +20,12 @@ const SEE_AFTER: Duration = Duration::from_millis(200);
 impl LaneMemory {
     /// How many requests to have admitted, so that the lane never waits for the ledger: none while enough are, and one
     /// by one where the provider's pace leaves time.
-    fn wants(&self, slots: usize, is_paced: bool, now: Instant) -> usize {
+    fn wants(&self, slots: usize, is_paced: bool) -> usize {
         let enough = if is_paced { 1 } else { slots.clamp(1, MOST_AT_ONCE) };
-        if self.closing.is_some()
-            || self.admitting > 0
-            || self.awaits(slots, now)
-            || self.admitted.len() * 2 >= enough.max(2)
-        {
+        if self.closing.is_some() || self.admitting > 0 || self.admitted.len() * 2 >= enough.max(2) {
             return 0;
         }
         if is_paced && !self.admitted.is_empty() { 0 } else { enough }
-    }
-
-    /// Whether as many wait for another process as may be in flight here.
-    fn awaits(&self, slots: usize, now: Instant) -> bool {
-        self.elsewhere.iter().filter(|(due, _)| *due > now).count() >= slots.max(1)
     }
 
     /// Takes a batch of another process's whose time to see after it has come.
@@ -46,21 +37,35 @@ impl LaneMemory {
 
 impl Lane {
     /// Whether nothing can be asked for until the ledger, or another process, has answered.
-    pub(in crate::enrich) fn waits_for_the_ledger(&self, now: Instant) -> bool {
-        let waits = |memory: &LaneMemory| memory.admitting > 0 || memory.awaits(self.settings.slots, now);
-        self.memory.as_ref().is_some_and(waits)
+    pub(in crate::enrich) fn waits_for_the_ledger(&self) -> bool {
+        let slots = self.settings.slots.max(1);
+        self.memory.as_ref().is_some_and(|memory| memory.admitting > 0 || memory.elsewhere.len() >= slots)
     }
 
     /// The next admitted request; asks for the admission of more.
     pub(in crate::enrich) fn next_admitted(&mut self, now: Instant, room: usize) -> Option<Batch> {
-        let wants = self.memory.as_ref()?.wants(self.settings.slots, self.is_paced(), now);
+        let slots = self.settings.slots.max(1);
+        let memory = self.memory.as_ref()?;
+        let wants = memory.wants(slots, self.is_paced());
+        // While others have as many in flight, no more are begun; but those are seen after.
+        let begins = memory.elsewhere.len() < slots;
         let mut batches = Vec::new();
         let mut room = room;
         while batches.len() < wants && room > 0 {
             let seen = self.memory.as_mut().and_then(|memory| memory.seen_after(now));
-            let Some(batch) = seen.or_else(|| self.intake.next(now, room)) else { break };
+            let next = || if begins { self.intake.next(now, room) } else { None };
+            let Some(batch) = seen.or_else(next) else { break };
+            // One request of many addresses that counts as one is admitted by itself.
+            let is_alone = batch.len() > 1 && !self.counts_each;
+            if is_alone && !batches.is_empty() {
+                self.intake.again(batch, now);
+                break;
+            }
             room = room.saturating_sub(if self.counts_each { batch.len() } else { 0 });
             batches.push(batch);
+            if is_alone {
+                break;
+            }
         }
         if !batches.is_empty() {
             self.ask_to_leave(batches, now);
@@ -76,7 +81,6 @@ impl Lane {
             Some(Look { ip, known: memory.known.get(place).map(|stored| stored.fetched_at) })
         };
         let looks: Vec<Look> = batches.iter().flat_map(Batch::places).filter_map(look).collect();
-        // One request of many addresses that counts as one is admitted by itself.
         let each = self.counts_each || batches.iter().all(|batch| batch.len() == 1);
         memory.admitting += batches.len();
         let reply = memory.memory.store.admit(Arc::clone(&memory.ask), looks, each, wall);

@@ -210,9 +210,9 @@ impl LaneMemory {
         !(self.admitted.is_empty() && self.elsewhere.is_empty()) || self.admitting > 0
     }
 
-    /// When something here is due.
-    pub(super) fn due(&self) -> Option<Instant> {
-        self.elsewhere.iter().map(|(due, _)| *due).min()
+    /// When something here falls due next, after `now`; what was due then waits for something else.
+    pub(super) fn due(&self, now: Instant) -> Option<Instant> {
+        self.elsewhere.iter().map(|(due, _)| *due).filter(|&due| due > now).min()
     }
 
     /// Back in front: its token was not due.

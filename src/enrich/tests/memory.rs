@@ -3,14 +3,14 @@
 use super::*;
 use crate::enrich::outcome::CacheUse;
 use crate::provider::ErrorType;
-use crate::store::{Place, SqliteStore, Store, Who};
+use crate::store::{self, Ledger as _, Look, Place, SqliteStore, Store, Who};
 use std::sync::OnceLock;
 
 const FAST: &str = "[providers.virustotal]\nlatency = '20ms'\nsize = 'small'\n";
 
 /// A store in a folder of its own, and runs over it.
 struct Shop {
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
     store: Arc<SqliteStore>,
 }
 
@@ -18,7 +18,7 @@ impl Shop {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = Arc::new(SqliteStore::open(&Place::new(folder.path())).unwrap());
-        Self { _folder: folder, store }
+        Self { folder: folder, store }
     }
 
     fn memory(&self) -> Memory {
@@ -216,4 +216,31 @@ fn failures_are_never_kept() {
     let second = free(shop.world(5)).run();
     assert_eq!(second.is_whole(5).answered(), 5);
     assert_eq!(usize::try_from(second.stats[0].requests).unwrap(), failed);
+}
+
+/// A process that hangs has claimed more than the lane may have in flight: they were never seen after, and the run hung too.
+#[test]
+fn claims_of_one_that_hangs_are_waited_for_and_no_longer() {
+    let shop = Shop::new();
+    let other = SqliteStore::open(&Place::new(shop.folder.path())).unwrap();
+    let ask = store::Ask {
+        account: Account::on_loopback("virustotal", Some("fake-key")),
+        quotas: Vec::new(),
+        burst: 1,
+        rolling_day: false,
+        reserve: 0.0,
+        who: Who::Person,
+        user: "bob".into(),
+        keep_claim: Duration::from_secs(30),
+    };
+    let mut world = free(shop.world(40));
+    world.concurrency = 4;
+    let ips = addresses(40, "");
+    let looks: Vec<Look> = ips.iter().take(20).map(Look::from).collect();
+    let admitted = other.admit(Arc::new(ask), looks, true, world.start.parse().unwrap());
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    assert!(runtime.block_on(admitted).unwrap().blocked.is_none());
+    let came = world.run();
+    assert_eq!((came.is_whole(40).answered(), came.stats[0].requests), (40, 40));
+    assert!((30..35).contains(&came.took.as_secs()), "{:?}", came.took);
 }

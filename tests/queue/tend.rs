@@ -1,51 +1,8 @@
-//! Look-ups that are made later: the binary against the simulator, with a queue that outlives it.
+//! What is added, seen, and removed.
 
-#![expect(clippy::unwrap_used, reason = "the helpers of a test are a test")]
-
-mod harness;
-
-use harness::{Home, Simulator, list, stderr};
-use serde_json::{Value, json};
-use std::process::Output;
-
-const FAST: &str = "[every]\nlatency = '0ms'\n";
-
-/// A home, a simulator, and how `sift` is called there.
-struct Desk {
-    home: Home,
-    simulator: Simulator,
-}
-
-impl Desk {
-    fn new(scenario: &str) -> Self {
-        let home = Home::new();
-        let simulator = Simulator::start(&home, scenario);
-        Self { home, simulator }
-    }
-
-    fn sift(&self, args: &[&str]) -> Output {
-        self.home.ask(&self.simulator, args)
-    }
-
-    /// The lines of a command that must end with 0.
-    fn rows(&self, args: &[&str]) -> Vec<Value> {
-        let output = self.sift(args);
-        assert_eq!(output.status.code(), Some(0), "{args:?}: {}", stderr(&output));
-        let text = String::from_utf8(output.stdout).unwrap();
-        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-    }
-
-    /// The counts of one provider's tasks.
-    fn status(&self, provider: &str) -> [u64; 4] {
-        let rows = self.rows(&["queue", "status", "-f", "ndjson"]);
-        let row = rows.iter().find(|row| row["provider"] == provider);
-        ["ready", "delayed", "leased", "dead"].map(|name| row.map_or(0, |row| row[name].as_u64().unwrap()))
-    }
-
-    fn put(&self, name: &str, text: &str) -> String {
-        self.home.put(name, text).to_str().unwrap().to_owned()
-    }
-}
+use super::harness::{list, stderr};
+use super::{Desk, FAST};
+use serde_json::json;
 
 #[test]
 fn what_enrich_would_ask_is_added_once() {
