@@ -41,6 +41,7 @@ pub(super) async fn run(args: Enrich, global: Global) -> Result<Exit, CliError> 
     let scenario = scenario(&args.rehearse)?;
     let mut session = session("enrich", flags, args.lookups, args.output, global, scenario).await?;
     session.is_dry = args.dry_run;
+    session.defers = args.defer;
     let options = options(&args.input, &session.loaded.config, Timestamp::now())?;
     session.again = again(&inputs);
     let names: Vec<String> = inputs.iter().map(ToString::to_string).collect();
@@ -250,6 +251,7 @@ pub(super) async fn session(
         global,
         output,
         is_dry: false,
+        defers: false,
         loaded,
         env,
         table,

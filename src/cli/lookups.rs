@@ -1,6 +1,7 @@
 //! A run of look-ups, from the addresses to the exit status: what `enrich` and `lookup` share.
 
 use super::args::{Budget, CacheArgs, Global, OutputArgs, When};
+use super::defer::Deferring;
 use super::dry_run::DryRun;
 use super::exit::{Exit, choose};
 use super::forecast::Kept;
@@ -18,7 +19,7 @@ use crate::enrich::{
     Work,
 };
 use crate::extract::{Extraction, Indicators};
-use crate::output::{FailOn, Form, Options, Sink, Target, stdout_takes_color, write_whole};
+use crate::output::{FailOn, Form, Options, Sink, Target, stdout_takes_color, thousands, write_whole};
 use crate::plan::{Guard, Local, Plan, plan};
 use crate::provider::{Definition, Filters, Sandbox, Table, Thresholds};
 use crate::store::{Store, Who};
@@ -45,6 +46,8 @@ pub(super) struct Session {
     pub(super) global: Global,
     pub(super) output: OutputArgs,
     pub(super) is_dry: bool,
+    /// `--defer`.
+    pub(super) defers: bool,
     pub(super) loaded: Loaded,
     pub(super) env: Environment,
     pub(super) table: Table,
@@ -228,12 +231,28 @@ impl Session {
             indicators: Arc::clone(&indicators),
             plan: Arc::clone(&laid),
             limit: config.input.limit.unwrap_or_default(),
+            defers: self.defers,
             done: done.clone(),
         };
         let (finished, inbox) = mpsc::channel::<Finished>(UNWRITTEN);
         let thread = std::thread::Builder::new().name("writer".into()).spawn(move || writer.run(inbox));
         let thread =
             thread.map_err(|source| CliError::System { what: "start the writer's thread", source })?;
+        let deferring = memory.clone().filter(|_| self.defers).map(|memory| Deferring {
+            memory,
+            indicators: Arc::clone(&indicators),
+            job: self.job.as_deref().map(Into::into),
+            stop: self.stop.clone(),
+        });
+        let (finished, put_off) = match deferring {
+            Some(deferring) => {
+                let beyond = deferring.add_all(&laid.over_limit, &specs, &guard).await;
+                let beyond = beyond.map_err(store::failed)?;
+                let (lanes, relay) = deferring.before(finished);
+                (lanes, Some((beyond, relay)))
+            }
+            None => (finished, None),
+        };
         let work = Work::Ranked { indicators, order: laid.order.clone() };
         let asked = Asked { specs, work, memory: memory.clone(), budget };
         let stats = self.ask(asked, &definitions, guard, clock, board, finished).await?;
@@ -243,6 +262,10 @@ impl Session {
             .and_then(Result::ok)
             .ok_or_else(|| CliError::Bug("the writer's thread panicked".into()))?;
         drop(progress);
+        if let Some((beyond, relay)) = put_off {
+            let n = beyond + relay.await.map_err(|error| CliError::Bug(error.to_string()))?;
+            voice::note(format!("{} look-ups are in the queue: sift worker", thousands(n)));
+        }
         self.tidy(memory.as_ref()).await;
         self.conclude(&written, &counts, &laid, stats, memory.as_ref(), began)
     }

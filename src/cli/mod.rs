@@ -11,6 +11,7 @@ mod cache;
 mod completions;
 mod config;
 mod credentials;
+mod defer;
 mod doctor;
 mod dry_run;
 mod enrich;

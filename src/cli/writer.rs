@@ -1,5 +1,6 @@
 //! The thread that turns outcomes into records and writes them, so that a slow reader never holds up the network.
 
+use super::defer::put_off;
 use super::progress::Done;
 use super::recorder::{Recorder, Written};
 use crate::enrich::Finished;
@@ -18,6 +19,8 @@ pub(super) struct Writer {
     pub(super) indicators: Arc<Indicators>,
     pub(super) plan: Arc<Plan>,
     pub(super) limit: usize,
+    /// Whether what is beyond it is in the queue.
+    pub(super) defers: bool,
     pub(super) done: Done,
 }
 
@@ -44,6 +47,7 @@ impl Writer {
             self.done.one_more();
         }
         let (plan, error) = (Arc::clone(&self.plan), over_limit(self.limit));
+        let error = if self.defers { put_off(error) } else { error };
         for &id in &plan.over_limit {
             let record = self.recorder.unasked(&self.indicators, id, error.clone());
             self.write(&record, id, &places)?;

@@ -61,14 +61,13 @@ fn a_worker_that_was_asleep_ends_no_task_of_anothers() {
     // A claim of one that is there holds for 20 s more than an attempt may take.
     let worker = || {
         let mut command = desk.command(&["worker", "-c", "4", "--lease", LEASE]);
-        command.env("SIFT_TIMEOUT", "1s").stderr(Stdio::piped());
+        command.env("SIFT_TIMEOUT", "1s").stderr(Stdio::null());
         command
     };
-    let mut sleeper =
-        desk.command(&["worker", "-c", "4", "--lease", LEASE]).stderr(Stdio::null()).spawn().unwrap();
+    let mut sleeper = worker().spawn().unwrap();
     std::thread::sleep(Duration::from_millis(400));
     signal(sleeper.id(), "STOP");
-    let other = desk.sift(&["worker", "-c", "4", "--lease", LEASE]);
+    let other = worker().output().unwrap();
     assert_eq!(other.status.code(), Some(0), "{}", stderr(&other));
     signal(sleeper.id(), "CONT");
     assert!(sleeper.wait().unwrap().success());

@@ -213,3 +213,43 @@ fn a_store_that_is_damaged_ends_the_worker_and_is_left_as_it_is() {
     }
     assert!(std::fs::read_to_string(&path).unwrap().starts_with("no store"));
 }
+
+#[test]
+fn what_enrich_cannot_ask_now_it_puts_into_the_queue() {
+    let desk = Desk::new(FAST);
+    let file = desk.put("ips", &list(60));
+    let mut command = desk.command(&["enrich", &file, "--defer", "--limit", "50"]);
+    let output = command.env("SIFT_ABUSEIPDB_DAILY", "20").output().unwrap();
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    assert!(stderr(&output).contains("40 look-ups are in the queue: sift worker\n"), "{}", stderr(&output));
+    let all = records(&output.stdout);
+    let failed: Vec<&Value> = all.iter().filter(|record| record["status"] == "error").collect();
+    assert_eq!((all.len(), failed.len(), count(&all, "error.type", "quota_exhausted")), (60, 40, 30));
+    for record in failed {
+        let message = record["error"]["message"].as_str().unwrap();
+        assert!(message.ends_with("; put into the queue"), "{message}");
+    }
+    // Those that the quota holds back wait for its end; those beyond the limit do not.
+    assert_eq!(desk.status("abuseipdb"), [10, 30, 0, 0]);
+}
+
+/// The record that comes out of the queue has the answers that were there already.
+#[test]
+fn a_record_of_which_a_part_was_put_off_comes_out_whole() {
+    let desk = Desk::new(FAST);
+    let file = desk.put("ips", "203.0.113.1\n203.0.113.2\n203.0.113.3\n203.0.113.4\n203.0.113.5\n");
+    let with_both = |words: &[&str], quota: &str| {
+        let mut command = desk.command(words);
+        command.env("VT_API_KEY", "fake").env("SIFT_VIRUSTOTAL_RATE", "1000/s");
+        command.env("SIFT_VIRUSTOTAL_DAILY", quota).output().unwrap()
+    };
+    assert_eq!(with_both(&["enrich", &file, "--defer"], "2").status.code(), Some(3));
+    assert_eq!((desk.status("abuseipdb"), desk.status("virustotal")), ([3, 0, 0, 0], [0, 3, 0, 0]));
+    assert_eq!(with_both(&["worker"], "2").status.code(), Some(0));
+    assert_eq!(desk.status("abuseipdb"), [0; 4]);
+    assert_eq!(desk.sift(&["queue", "results"]).stdout.len(), 0, "nothing is done before all of it is");
+    // The quota's end is tomorrow: what is there by then is a result.
+    assert_eq!(with_both(&["queue", "purge", "open", "--yes"], "2").status.code(), Some(0));
+    let results = records(&desk.sift(&["queue", "results"]).stdout);
+    assert_eq!(count(&results, "providers.abuseipdb.cache", "hit"), 3);
+}

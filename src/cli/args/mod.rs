@@ -21,7 +21,7 @@ pub use lookups::{
     PapLevel, Rehearse,
 };
 pub use providers::{Providers, ProvidersCheck, ProvidersCommand};
-pub use queue::{Enqueue, Purged, Queue, QueueCommand, QueueResults, Worker};
+pub use queue::{Enqueue, PRIORITY, Purged, Queue, QueueCommand, QueueResults, Worker};
 pub use settings::{Config, ConfigCommand, Credentials, CredentialsCommand, Doctor};
 pub use store::{Audit, Cache, CacheCommand, Explain, Quota};
 pub use tools::{ListForm, Schema, SchemaKind, Simulate};

@@ -6,6 +6,9 @@ use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// Priority of tasks that nobody gave one.
+pub const PRIORITY: u8 = 10;
+
 /// `sift enqueue`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -41,7 +44,7 @@ pub struct Enqueue {
     #[arg(long, value_name = "N", help_heading = "Look-ups")]
     pub limit: Option<u32>,
     /// Taken before tasks of a higher number, whatever their rank
-    #[arg(long, value_name = "0..255", default_value_t = 10, help_heading = "Queue")]
+    #[arg(long, value_name = "0..255", default_value_t = PRIORITY, help_heading = "Queue")]
     pub priority: u8,
     /// Not to be asked before: a span from now (30m, 2h, 7d) or an RFC 3339 time
     #[arg(long, value_name = "TIME", help_heading = "Queue")]

@@ -44,6 +44,10 @@ pub(in crate::cli) async fn run(args: Enrich, global: Global) -> Result<Exit, Cl
         let tip = "leave out --follow: what is there is laid out without it";
         return Err(refused("--dry-run", "nobody knows what will come", tip));
     }
+    if args.defer {
+        let tip = "leave out --defer, or --follow";
+        return Err(refused("--defer", "a run without an end asks again by itself", tip));
+    }
     let inputs: Vec<Input> = files.iter().cloned().map(Input::File).collect();
     not_an_input(&inputs, args.output.output.as_deref())?;
     let mut flags = Flags::default();

@@ -45,11 +45,11 @@ struct Summary {
 }
 
 /// What all tasks of a run have in common.
-pub(in crate::cli) struct Terms {
-    pub(in crate::cli) priority: u8,
-    pub(in crate::cli) not_before: Option<Timestamp>,
-    pub(in crate::cli) expires_at: Option<Timestamp>,
-    pub(in crate::cli) job: Option<Arc<str>>,
+struct Terms {
+    priority: u8,
+    not_before: Option<Timestamp>,
+    expires_at: Option<Timestamp>,
+    job: Option<Arc<str>>,
 }
 
 /// Runs it.
@@ -58,7 +58,7 @@ pub(in crate::cli) struct Terms {
 /// See [`CliError`].
 pub(in crate::cli) async fn run(args: Args, global: Global) -> Result<Exit, CliError> {
     if args.input.follow {
-        let tip = "'sift enrich --follow --defer' asks as addresses come, and puts off what it cannot ask";
+        let tip = "leave out --follow: what is there is added without it";
         return Err(CliError::usage("--follow has no end, and a task is added when all was read", tip));
     }
     let now = Timestamp::now();
@@ -100,7 +100,7 @@ pub(in crate::cli) async fn run(args: Args, global: Global) -> Result<Exit, CliE
 }
 
 /// What holds addresses back.
-pub(in crate::cli) fn guard(session: &Session) -> Guard {
+fn guard(session: &Session) -> Guard {
     Guard::new(&session.exclude).never_sending(&session.config().input.never_send)
 }
 

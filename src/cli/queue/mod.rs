@@ -4,7 +4,7 @@ mod enqueue;
 mod results;
 mod tend;
 
-pub(super) use enqueue::run as enqueue;
+pub(super) use enqueue::{context, place, run as enqueue};
 
 use super::args::{Global, Queue as Args, QueueCommand};
 use super::exit::Exit;
