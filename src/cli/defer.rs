@@ -27,9 +27,9 @@ pub(super) struct Deferring {
 }
 
 /// The same error, of a look-up that is in the queue now.
-pub(super) fn put_off(error: ErrorBody) -> ErrorBody {
+pub(super) fn put_off(error: &ErrorBody) -> ErrorBody {
     let message = format!("{}; put into the queue", error.message);
-    ErrorBody { message: message.into(), ..error }
+    ErrorBody { message: message.into(), ..error.clone() }
 }
 
 impl Deferring {
@@ -106,7 +106,7 @@ impl Deferring {
             if later(part).is_some()
                 && let Outcome::Failed { error, .. } = &mut part.outcome
             {
-                *error = put_off(error.clone());
+                *error = put_off(error);
                 n += 1;
             }
         }

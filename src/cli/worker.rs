@@ -9,12 +9,12 @@ use super::progress::clock;
 use super::providers_of_run::{lanes, nobody};
 use super::report::CliError;
 use super::{notes, store, voice};
-use crate::enrich::{LaneSpec, Memory, Transport};
+use crate::enrich::{Ask, LaneSpec, Memory, Transport};
 use crate::output::thousands;
 use crate::plan::Guard;
-use crate::provider::{Definition, ErrorType, Filters, KeyUse, Sandbox, Thresholds};
+use crate::provider::{Definition, ErrorType, Filters, KeyUse, Role, Sandbox, Thresholds};
 use crate::store::{QueueStatus, Who};
-use crate::worker::{LEASE, Round, Shift, Tally, Until};
+use crate::worker::{First, LEASE, Round, Shift, Tally, Until};
 use jiff::Timestamp;
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -145,14 +145,19 @@ async fn work(
         Thresholds { malicious: config.verdict.malicious, suspicious: config.verdict.suspicious };
     let permits = Arc::new(Semaphore::new(config.concurrency.get()));
     let end = config.max_time.map(|limit| (Instant::now() + limit, limit));
+    let goes_first = |lane: &&LaneSpec| lane.ask == Ask::Always && lane.definition.role == Role::Reputation;
+    let first: Arc<[Arc<str>]> =
+        lanes.iter().filter(goes_first).map(|lane| lane.definition.name.as_str().into()).collect();
     let set = LocalSet::new();
     let mut running = JoinSet::new();
     for (number, spec) in (0..).zip(lanes) {
         let own = [Arc::clone(&spec.definition)];
         let filters =
             Filters::new(&own, Sandbox::this_program(), thresholds).map_err(CliError::Definitions)?;
+        let providers = if spec.ask == Ask::Suspicious { Arc::clone(&first) } else { Arc::default() };
         let round = Round {
             spec,
+            first: First { providers, local: Arc::clone(&session.local) },
             filters: Arc::new(filters),
             transport: transport.clone(),
             permits: Arc::clone(&permits),
@@ -194,7 +199,7 @@ async fn conclude(session: &Session, tallies: &[Tally], memory: &Memory) -> Resu
     let of = |tally: &Tally| {
         json!({
             "provider": &*tally.provider, "answered": tally.answered, "from_store": tally.from_store,
-            "put_off": tally.put_off, "again": tally.again, "back": tally.back, "dead": tally.dead,
+            "cleared": tally.cleared, "put_off": tally.put_off, "again": tally.again, "back": tally.back, "dead": tally.dead,
             "closed": tally.closed.map(|(why, _)| why.as_str()),
         })
     };
@@ -204,7 +209,8 @@ async fn conclude(session: &Session, tallies: &[Tally], memory: &Memory) -> Resu
 }
 
 fn is_busy(tally: &Tally) -> bool {
-    tally.closed.is_some() || tally.answered + tally.put_off + tally.again + tally.back + tally.dead > 0
+    tally.closed.is_some()
+        || tally.answered + tally.cleared + tally.put_off + tally.again + tally.back + tally.dead > 0
 }
 
 /// The end in one sentence.
@@ -216,6 +222,7 @@ fn words(tallies: &[Tally], rows: &[QueueStatus], now: Timestamp) -> String {
         let _ = write!(text, " ({} from the store)", thousands(sum(|tally| tally.from_store)));
     }
     for (n, words) in [
+        (sum(|tally| tally.cleared), "not asked, since others cleared the address"),
         (sum(|tally| tally.put_off), "put off"),
         (sum(|tally| tally.again), "to be tried again"),
         (sum(|tally| tally.back), "left"),

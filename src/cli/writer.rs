@@ -47,7 +47,7 @@ impl Writer {
             self.done.one_more();
         }
         let (plan, error) = (Arc::clone(&self.plan), over_limit(self.limit));
-        let error = if self.defers { put_off(error) } else { error };
+        let error = if self.defers { put_off(&error) } else { error };
         for &id in &plan.over_limit {
             let record = self.recorder.unasked(&self.indicators, id, error.clone());
             self.write(&record, id, &places)?;

@@ -19,6 +19,7 @@ struct Packed<'a> {
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[expect(clippy::large_enum_variant, reason = "one at a time, for a moment")]
 enum End<'a> {
     Answered {
         answer: Cow<'a, Answer>,

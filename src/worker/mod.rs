@@ -6,9 +6,11 @@
 //! record says of it and the end of the task are one transaction (`enrich`'s booking). What a process leaves that dies is
 //! taken again when its leases are over; `store` documents what is left at each point.
 
+mod cascade;
 mod end;
 mod shift;
 
+pub use cascade::First;
 pub use end::MOST_ATTEMPTS;
 pub use shift::{Round, Shift, Tally};
 

@@ -1,6 +1,7 @@
 //! One provider's tasks, from the lease to the end.
 
 use super::Until;
+use super::cascade::{First, Taken};
 use super::end::{End, end, shows_closing};
 use crate::enrich::outcome::{ErrorBody, Outcome};
 use crate::enrich::{
@@ -35,6 +36,9 @@ const A_WHILE: Duration = Duration::from_secs(60);
 /// How long a lane rests, with `--watch`, whose provider refuses the key: until somebody may have mended it.
 const REST: Duration = Duration::from_secs(600);
 
+/// How soon a task comes back of which another provider is still to be heard.
+const EARLY: Duration = Duration::from_secs(1);
+
 /// Finished look-ups that wait for the shift.
 const UNREAD: usize = 1_024;
 
@@ -61,6 +65,8 @@ pub struct Round {
     pub lease: Duration,
     /// Who holds them.
     pub owner: Arc<str>,
+    /// Whose word comes first.
+    pub first: First,
 }
 
 /// What a shift came to.
@@ -72,6 +78,8 @@ pub struct Tally {
     pub answered: u64,
     /// Of them, those that the store answered.
     pub from_store: u64,
+    /// Tasks that ended unasked, since others cleared the address.
+    pub cleared: u64,
     /// Tasks that wait until the provider may be asked again.
     pub put_off: u64,
     /// Tasks that were asked in vain and will be tried again.
@@ -101,6 +109,8 @@ pub struct Shift {
     next: u32,
     /// Tasks that may still be taken.
     left: u64,
+    /// Until when tasks come back that wait for another provider's word.
+    early_until: Option<Instant>,
     rng: SmallRng,
     /// Ends that are on their way into the store.
     ending: JoinSet<Result<(), StoreError>>,
@@ -126,6 +136,7 @@ impl Shift {
             tasks: Tasks::default(),
             next: 0,
             left: u64::MAX,
+            early_until: None,
             rng: SmallRng::seed_from_u64(rand::random()),
             ending: JoinSet::new(),
         }
@@ -144,7 +155,11 @@ impl Shift {
             self.left = self.status().await?.0;
         }
         while !self.is_over() {
-            let leases = self.take().await?;
+            let mut ends = Ends::default();
+            let taken = self.take().await?;
+            let leases = self.sort_out(taken, &mut ends);
+            self.tell(&mut ends);
+            self.told().await?;
             if leases.is_empty() {
                 if !self.waits().await? {
                     break;
@@ -176,6 +191,7 @@ impl Shift {
     /// Whether there will be something to take: another worker may die with what it has.
     async fn waits(&self) -> Result<bool, StoreError> {
         match self.round.until {
+            _ if self.early_until.is_some_and(|until| Instant::now() <= until) => Ok(true),
             Until::Once => Ok(false),
             Until::Stopped => Ok(true),
             Until::Empty => self.status().await.map(|(ready, leased)| ready + leased > 0),
@@ -206,12 +222,36 @@ impl Shift {
         u32::try_from(self.left.min(room as u64)).unwrap_or(u32::MAX)
     }
 
-    fn take(&self) -> impl Future<Output = Result<Vec<Lease>, StoreError>> + use<> {
-        let Round { memory, lease, owner, .. } = &self.round;
-        let wanted = self.wanted();
-        let reply =
-            memory.store.take(&self.tally.provider, wanted, *lease, Arc::clone(owner), Timestamp::now());
-        async move { if wanted == 0 { Ok(Vec::new()) } else { reply.await } }
+    fn take(&self) -> impl Future<Output = Result<Taken, StoreError>> + Send + use<> {
+        let Round { memory, lease, owner, first, .. } = &self.round;
+        let (wanted, store, first) = (self.wanted(), Arc::clone(&memory.store), first.clone());
+        let reply = store.take(&self.tally.provider, wanted, *lease, Arc::clone(owner), Timestamp::now());
+        async move { if wanted == 0 { Ok(Taken::default()) } else { first.sort(&*store, reply.await?).await } }
+    }
+
+    /// Ends the tasks that others have cleared, puts off those of which others are still to be heard, and gives those
+    /// that are to be asked.
+    fn sort_out(&mut self, taken: Taken, ends: &mut Ends) -> Vec<Lease> {
+        let Taken { ask, cleared, early } = taken;
+        self.tally.cleared += cleared.len() as u64;
+        self.left -= cleared.len() as u64;
+        let unasked = |lease: Lease| Completed { id: lease.id, outcome: Vec::new(), settled: None };
+        ends.completed.extend(cleared.into_iter().map(unasked));
+        if !early.is_empty() {
+            self.early_until = Some(Instant::now() + 2 * EARLY);
+            let due = after(Timestamp::now(), EARLY);
+            ends.back.entry(due).or_default().extend(early.iter().map(|lease| lease.id));
+        }
+        ask
+    }
+
+    /// Waits until the store has all that it was told.
+    async fn told(&mut self) -> Result<(), StoreError> {
+        let mut failed = None;
+        while let Some(ended) = self.ending.join_next().await {
+            failed = failed.or(fault(ended));
+        }
+        failed.map_or(Ok(()), Err)
     }
 
     /// Asks about tasks, and more as they are taken, until no more is due or the lane closes.
@@ -270,7 +310,8 @@ impl Shift {
                 _ = heartbeat.tick() => self.renew(),
                 Some(ended) = self.ending.join_next() => failed = failed.or(fault(ended)),
                 Some(taken) = taking.join_next() => match taken {
-                    Ok(Ok(leases)) => {
+                    Ok(Ok(taken)) => {
+                        let leases = self.sort_out(taken, &mut ends);
                         if leases.is_empty() {
                             look_at = Instant::now() + LOOK_EACH;
                             // The end of the round: whether more will come is seen without a lane that waits.
@@ -301,15 +342,16 @@ impl Shift {
         // A take that is under way still brings leases: they go back.
         while let Some(taken) = taking.join_next().await {
             match taken {
-                Ok(Ok(leases)) => self.hand_over(leases, &mut None, &mut ends),
+                Ok(Ok(taken)) => {
+                    let leases = self.sort_out(taken, &mut ends);
+                    self.hand_over(leases, &mut None, &mut ends);
+                }
                 other => failed = failed.or(fault(other)),
             }
         }
         self.tell(&mut ends);
-        while let Some(ended) = self.ending.join_next().await {
-            failed = failed.or(fault(ended));
-        }
-        failed.map_or(Ok(()), Err)
+        let told = self.told().await;
+        failed.map_or(told, Err)
     }
 
     /// Hands tasks over to the lane; those that it does not take any more go back.
@@ -362,7 +404,7 @@ impl Shift {
         self.tasks.forget(number);
         let Some(Held { id, failed }) = self.held.remove(&number) else { return false };
         let role = self.round.spec.definition.role;
-        let outcome = parts.into_iter().next().map_or_else(|| unsent(), |part| part.outcome);
+        let outcome = parts.into_iter().next().map_or_else(unsent, |part| part.outcome);
         let now = Timestamp::now();
         match end(&outcome, failed, self.is_late(), &mut self.rng) {
             End::Booked => self.tally.answered += 1,

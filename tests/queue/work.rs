@@ -253,3 +253,28 @@ fn a_record_of_which_a_part_was_put_off_comes_out_whole() {
     let results = records(&desk.sift(&["queue", "results"]).stdout);
     assert_eq!(count(&results, "providers.abuseipdb.cache", "hit"), 3);
 }
+
+/// A provider with `ask = "suspicious"` is not asked about what the others cleared.
+#[test]
+fn what_the_others_cleared_is_not_asked_again() {
+    let answers =
+        "[answers]\n'203.0.113.1' = 'benign'\n'203.0.113.2' = 'malicious'\n'203.0.113.3' = 'unknown'\n";
+    let desk = Desk::new(&format!("{FAST}{answers}"));
+    let config = "[providers.virustotal]\nask = 'suspicious'\n";
+    desk.put("config/sift/config.toml", config);
+    let file = desk.put("ips", "203.0.113.1\n203.0.113.2\n203.0.113.3\n");
+    let with_both = |desk: &Desk, words: &[&str]| {
+        let mut command = desk.command(words);
+        let output =
+            command.env("VT_API_KEY", "fake").env("SIFT_VIRUSTOTAL_RATE", "1000/s").output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{words:?}: {}", stderr(&output));
+        output
+    };
+    with_both(&desk, &["enqueue", &file]);
+    let worked = stderr(&with_both(&desk, &["worker"]));
+    assert!(worked.ends_with("5 answered, 1 not asked, since others cleared the address\n"), "{worked}");
+    let results = with_both(&desk, &["queue", "results"]).stdout;
+    let other = Desk::new(&format!("{FAST}{answers}"));
+    other.put("config/sift/config.toml", config);
+    assert_eq!(all_settled(&results), all_settled(&with_both(&other, &["enrich", &file]).stdout));
+}

@@ -77,7 +77,8 @@ Exit status
   2    the command line or the configuration is wrong; nothing was sent
   3    some look-ups were not answered: a limit, a failing provider, --limit,
        --max-time. Their records have status \"error\", with retry_at where known.
-       Of explain and cache get: nothing is kept about the address
+       Of explain and cache get: nothing is kept about the address. Of enqueue: --limit
+       left addresses out. Of worker: some of what was due waits, or was given up
   4    look-ups were due and none was answered: keys refused, network or quota gone
   10   --fail-on matched
   130  stopped by SIGINT, after the orderly end

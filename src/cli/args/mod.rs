@@ -35,6 +35,7 @@ Examples:
   sift enrich eve.json | jq -r 'select(.verdict==\"malicious\").ip'
   sift enrich -n eve.json             # what would be asked, and how long it takes
   sift lookup 203.0.113.7             # one address, now
+  sift enqueue eve.json && sift worker   # the same work, but it survives a crash
 
 Exit status:
   0  every look-up was answered         4    no look-up was answered

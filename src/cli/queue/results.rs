@@ -69,19 +69,22 @@ fn in_order_of_end(config: &Config) -> Config {
 fn record(done: Done, table: &Table, local: &Local) -> Record {
     let Done { number: _, ip, context, job: _, at, outcomes } = done;
     let mut parts: Vec<Part> =
-        outcomes.into_iter().map(|(provider, ended)| part(provider, &ended, table)).collect();
+        outcomes.into_iter().filter_map(|(provider, ended)| part(provider, &ended, table)).collect();
     parts.extend(local.said(ip).into_iter().map(Part::from));
     Record::joined(ip, serde_json::from_slice::<Seen>(&context).ok(), parts, at)
 }
 
-/// A provider's share of it.
-fn part(provider: Arc<str>, ended: &Ended, table: &Table) -> Part {
+/// A provider's share of it; none where others cleared the address, so that it was not asked.
+fn part(provider: Arc<str>, ended: &Ended, table: &Table) -> Option<Part> {
+    if matches!(ended, Ended::Completed(bytes) if bytes.is_empty()) {
+        return None;
+    }
     if let Ended::Completed(bytes) | Ended::Failed(bytes) = ended
         && let Some(part) = unpack(Arc::clone(&provider), bytes)
     {
-        return part;
+        return Some(part);
     }
     let role = table.get(&provider).map_or(Role::Reputation, |definition| definition.role);
     let outcome = Outcome::unasked(error_of(&provider, ended));
-    Part { provider, role, outcome }
+    Some(Part { provider, role, outcome })
 }

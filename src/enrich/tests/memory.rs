@@ -18,7 +18,7 @@ impl Shop {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = Arc::new(SqliteStore::open(&Place::new(folder.path())).unwrap());
-        Self { folder: folder, store }
+        Self { folder, store }
     }
 
     fn memory(&self) -> Memory {
