@@ -1,7 +1,11 @@
 //! What was paid for is never lost, and never paid for twice: the built binary, killed, run beside itself, and given a store
 //! that cannot be used.
 
-#![allow(clippy::unwrap_used, clippy::allow_attributes, reason = "clippy takes this file for no test")]
+#![expect(clippy::unwrap_used, reason = "the helpers of a test are a test")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a test that kills processes waits for them, and writes broken files"
+)]
 
 mod harness;
 
@@ -220,5 +224,6 @@ fn a_full_disk_in_mid_run_ends_it_and_tells_every_answer() {
     let answered = count(&records, "status", "ok");
     // Every answer that came was told, and no new attempt was made after the first that could not be kept.
     assert!(answered > 0 && answered < 2_000, "{answered}");
-    assert!(requests(&simulator) as usize <= answered + 16, "{} {answered}", requests(&simulator));
+    let asked = usize::try_from(requests(&simulator)).unwrap();
+    assert!(asked <= answered + 16, "{asked} {answered}");
 }

@@ -12,7 +12,7 @@ use super::recorder::{Counts, Recorder, Written};
 use super::report::{CliError, output_tip, say};
 use super::summary::Began;
 use super::writer::Writer;
-use super::{notes, report, settings, signals, store, summary, voice};
+use super::{notes, report, signals, store, summary, voice};
 use crate::config::{Config, Environment, Folders, Loaded};
 use crate::enrich::{
     self, Board, Finished, LaneSpec, LaneStats, Memory, RunClock, StopSignal, Stopper, TransportSettings,
@@ -22,7 +22,7 @@ use crate::extract::{Extraction, Indicators};
 use crate::output::{FailOn, Form, Options, Sink, Target, stdout_takes_color, thousands, write_whole};
 use crate::plan::{Guard, Local, Plan, plan};
 use crate::provider::{Definition, Filters, Sandbox, Table, Thresholds};
-use crate::store::{Store, Who};
+use crate::store::Who;
 use ipnet::IpNet;
 use jiff::Timestamp;
 use secrecy::ExposeSecret as _;
@@ -35,10 +35,6 @@ use tokio::sync::mpsc;
 /// Finished addresses that wait for the writer. Enough to ride out a short stall of the reader; when it is full the lanes
 /// wait, and no more is asked than can be written.
 pub(super) const UNWRITTEN: usize = 1024;
-
-/// Most addresses of which the cache is read beforehand only to say how many will be asked: a look takes some
-/// microseconds, and the first request is to leave within 100 ms.
-const FORESEEN: usize = 10_000;
 
 /// What a run is made of, before the input has been read.
 pub(super) struct Session {
@@ -117,77 +113,6 @@ impl Session {
         let word = (self.global.quiet <= 1).then_some(word);
         let listening = signals::listen(self.stopper.clone(), Arc::clone(&self.reading), word);
         listening.map(drop).map_err(|source| CliError::System { what: "listen for signals", source })
-    }
-
-    /// What outlives the run, if anything is to: not in a rehearsal, which is the same for everybody, and not with
-    /// `--no-store`. A dry run makes nothing.
-    ///
-    /// # Errors
-    /// A store that cannot be used, or `--offline` without one.
-    pub(super) fn memory(&self) -> Result<Option<Memory>, CliError> {
-        if self.cache.no_store || self.rehearsal.is_some() {
-            return Ok(None);
-        }
-        let store: Arc<dyn Store> = if self.is_dry {
-            if !store::file(self.config(), &self.folders).exists() {
-                return Ok(None);
-            }
-            store::open(self.config(), &self.folders)?
-        } else {
-            store::open(self.config(), &self.folders)?
-        };
-        let user = ["USER", "LOGNAME"].iter().find_map(|name| self.env.get(name)).unwrap_or_default();
-        Ok(Some(Memory {
-            store,
-            who: self.job.as_deref().map_or(Who::Person, |job| Who::Job(job.into())),
-            user: user.into(),
-            max_age: self.cache.max_age,
-            refresh: self.cache.refresh,
-            offline: self.cache.offline,
-            stale_if_error: self.config().cache.stale_if_error,
-            stopper: self.stopper.clone(),
-            fault: Arc::default(),
-        }))
-    }
-
-    /// Gives the lanes their parts of `--budget`; returns that of the whole run.
-    pub(super) fn spread_budget(&self, lanes: &mut [LaneSpec]) -> Result<Option<u64>, CliError> {
-        let mut whole = None;
-        for budget in &self.budget {
-            let Some(name) = &budget.provider else {
-                whole = Some(budget.lookups.get());
-                continue;
-            };
-            if self.table.get(name).is_none() {
-                return Err(settings::unknown(&self.table, name));
-            }
-            if let Some(lane) = lanes.iter_mut().find(|lane| lane.definition.name == *name) {
-                lane.budget = Some(budget.lookups.get());
-            }
-        }
-        Ok(whole)
-    }
-
-    /// Leaves out what is beyond the run's limit; what the cache answers does not count.
-    async fn bound(
-        &self,
-        plan: &mut Plan,
-        memory: Option<&Memory>,
-        lanes: &[LaneSpec],
-        indicators: &Indicators,
-        guard: &Guard,
-    ) -> Result<Option<Kept>, CliError> {
-        let limit = self.config().input.limit;
-        let kept = match memory {
-            Some(memory) if self.is_dry || plan.is_over(limit) || plan.order.len() <= FORESEEN => {
-                let now = Timestamp::now();
-                let kept = Kept::of(memory, lanes, indicators, guard, &plan.order, now).await;
-                Some(kept.map_err(store::failed)?)
-            }
-            _ => None,
-        };
-        plan.bound(limit, kept.as_ref().map_or(&[], |kept| &kept.answered));
-        Ok(kept)
     }
 
     /// Asks about what was extracted, writes the records and says what it came to.
@@ -292,16 +217,6 @@ impl Session {
         let kept = kept.unwrap_or_default();
         let dry = DryRun { plan, lanes, indicators, guard, counts, max_time, kept, spent, who, budget };
         dry.print(self.output.format)
-    }
-
-    /// Drops from the store what is out of date or too much. The answers are out; whoever waits for the prompt waits
-    /// little, since there is little to drop after each run.
-    pub(super) async fn tidy(&self, memory: Option<&Memory>) {
-        let Some(memory) = memory else { return };
-        let most = self.config().cache.max_bytes;
-        if let Err(error) = memory.store.prune(Timestamp::now(), most).await {
-            tracing::debug!("the store could not be tidied: {error}");
-        }
     }
 
     /// What makes records and writes them.

@@ -38,6 +38,7 @@ mod providers_of_run;
 mod queue;
 mod quota;
 mod recorder;
+mod remembered;
 pub mod report;
 mod schema;
 mod settings;

@@ -16,9 +16,10 @@ use super::board::Board;
 use super::breaker::{Breaker, BreakerSettings, Gate};
 use super::budget::Budget;
 use super::clock::RunClock;
+use super::ending::leaves_the_cache;
 use super::flight::{Asked, Flying, Landed, fly};
 use super::intake::{Intake, Source};
-use super::limit::allowance::{Admission, Allowance, Spent, next_reset};
+use super::limit::allowance::{Admission, Allowance};
 use super::limit::holdoff::HoldOff;
 use super::limit::pace::{Pace, spacing};
 use super::memory::{Ahead, LaneMemory, next_call};
@@ -43,9 +44,6 @@ use tokio::time::Instant;
 
 /// How much longer than an attempt may take its claim holds: for the way to the ledger and back on a busy machine.
 const CLAIM_MARGIN: Duration = Duration::from_secs(20);
-
-/// How long what is in flight may still take after a stop (DESIGN.md §3, Signals).
-const GRACE: Duration = Duration::from_secs(5);
 
 /// What a batch's attempt may take longer for each address beyond the first: our choice, so that ten thousand have a minute
 /// where one has ten seconds; IPinfo's own client gives a thousand three seconds more than one.
@@ -97,7 +95,7 @@ pub(super) struct Closing(pub(super) ErrorBody);
 
 /// What a lane does next.
 #[derive(Debug)]
-enum Step {
+pub(super) enum Step {
     Send(Batch),
     /// Until the instant, if there is one, or until something lands or comes in.
     Wait(Option<Instant>),
@@ -121,7 +119,7 @@ pub(super) struct Lane {
     /// Look-ups that the run may still spend here.
     budget: Budget,
     pub(super) intake: Intake,
-    flights: JoinSet<Landed>,
+    pub(super) flights: JoinSet<Landed>,
     aloft: HashMap<Id, Batch>,
     pace: Pace,
     /// Whether each address of a batch counts as a look-up of its own.
@@ -316,57 +314,6 @@ impl Lane {
         }
     }
 
-    fn reason_to_close(&mut self, now: Instant) -> Option<Closing> {
-        let by_ledger = |memory: &mut LaneMemory| memory.closing();
-        if let Some(closing) = self.closing.take().or_else(|| self.memory.as_mut().and_then(by_ledger)) {
-            return Some(closing);
-        }
-        let word = match self.shared.stop.get() {
-            Stop::No => None,
-            Stop::StoreFailed => Some("not asked: the store failed, and the answer could not have been kept"),
-            _ => Some("the run was stopped before this look-up's turn"),
-        };
-        if let Some(word) = word {
-            return Some(Closing(ErrorBody::new(ErrorType::Cancelled, word)));
-        }
-        let end = self.shared.run_end?;
-        // A turn that would come only after the end is no turn: what is left is told so now.
-        let resumes = self.hold.until(now).max(self.not_before).unwrap_or(now);
-        (end <= resumes.max(now) && (end <= now || self.flights.is_empty())).then(|| {
-            let limit = super::transport::seconds(self.shared.run_limit);
-            Closing(ErrorBody::new(
-                ErrorType::Deadline,
-                format!("the run's {limit} were over before this look-up's turn"),
-            ))
-        })
-    }
-
-    /// Closes the lane, unless the window starts anew within a look-up's deadline.
-    fn used_up(&mut self, spent: Spent, now: Instant) -> Step {
-        let waits = |at: &Instant| {
-            *at <= now + self.settings.deadline && self.shared.run_end.is_none_or(|end| *at < end)
-        };
-        if let Some(at) = spent.reset.filter(waits) {
-            self.allowance.begin_anew();
-            self.not_before = Some(at);
-            return Step::Wait(Some(at));
-        }
-        let window = spent.window.word();
-        let at = spent.reset.map_or_else(
-            || next_reset(spent.window, self.shared.clock.wall(now)),
-            |at| self.shared.clock.wall(at),
-        );
-        let error =
-            ErrorBody::new(ErrorType::QuotaExhausted, format!("not asked: the {window}'s quota is used up"));
-        Step::Close(Closing(self.until(error, at)))
-    }
-
-    /// The error with its `retry_at`.
-    pub(super) fn until(&self, error: ErrorBody, at: jiff::Timestamp) -> ErrorBody {
-        let wait = Duration::try_from(at.duration_since(self.shared.clock.wall_now())).unwrap_or_default();
-        error.retry(at, wait)
-    }
-
     /// How many addresses the next request may hold, by what is left of the windows in which each counts.
     fn room(&mut self, now: Instant) -> usize {
         let budget =
@@ -493,7 +440,7 @@ impl Lane {
         }
     }
 
-    async fn settle_landed(&mut self, landed: Result<(Id, Landed), tokio::task::JoinError>) {
+    pub(super) async fn settle_landed(&mut self, landed: Result<(Id, Landed), tokio::task::JoinError>) {
         match landed {
             Ok((id, landed)) => {
                 if let Some(batch) = self.aloft.remove(&id) {
@@ -513,64 +460,6 @@ impl Lane {
                     self.fail(&batch, error).await;
                 }
             }
-        }
-    }
-
-    /// Sends nothing more: what the cache answers is still answered, all else fails with this word.
-    async fn shut(&mut self, error: ErrorBody) {
-        self.stats.closed = Some(error.error);
-        self.stats.retry_at = error.retry_at;
-        self.show_end();
-        tracing::info!(provider = %self.stats.provider, reason = error.error.as_str(), "lane shut: {}", error.message);
-        self.shut = Some(error.clone());
-        self.fail_waiting(&error).await;
-    }
-
-    /// Fails what is left, at once; what is in flight may still answer.
-    async fn close(&mut self, closing: Closing) {
-        let Closing(error) = closing;
-        self.stats.closed = Some(error.error);
-        self.stats.retry_at = error.retry_at;
-        self.show_end();
-        tracing::info!(provider = %self.stats.provider, reason = error.error.as_str(), "lane closed: {}", error.message);
-        self.shut = None;
-        self.fail_waiting(&error).await;
-        let from = self.intake.untaken();
-        self.tell(Event::Closed { lane: self.number, from, error: error.clone() }).await;
-        self.shut = Some(error.clone());
-        self.drain(&error).await;
-        self.end_calls().await;
-        self.fail_waiting(&error).await;
-        self.end_calls().await;
-        self.shut = None;
-    }
-
-    /// Settles what is in flight; after a stop for [`GRACE`] at the most.
-    async fn drain(&mut self, error: &ErrorBody) {
-        let mut give_up = None;
-        while !self.flights.is_empty() {
-            let mut stop = self.shared.stop.clone();
-            if stop.get() != Stop::No {
-                give_up = give_up.or(Some(Instant::now() + GRACE));
-            }
-            tokio::select! {
-                biased;
-                Some(landed) = self.flights.join_next_with_id() => self.settle_landed(landed).await,
-                _ = stop.called(), if give_up.is_none() => {}
-                () = at(give_up) => self.flights.abort_all(),
-            }
-            // Nothing is tried again in a lane that is closed.
-            self.fail_waiting(error).await;
-        }
-    }
-
-    /// Fails what waits for another attempt. What was asked is told for what it met, unless we ended it ourselves.
-    async fn fail_waiting(&mut self, error: &ErrorBody) {
-        let is_ours = matches!(error.error, ErrorType::Cancelled | ErrorType::Deadline);
-        let unsent = self.take_back_admitted();
-        for mut batch in self.intake.drain().into_iter().chain(unsent) {
-            let met = batch.last.take().filter(|_| !is_ours);
-            self.fail(&batch, met.unwrap_or_else(|| error.clone())).await;
         }
     }
 
@@ -608,7 +497,7 @@ impl Lane {
         self.aloft.values().map(|batch| u64::from(self.cost(batch))).sum()
     }
 
-    async fn tell(&mut self, event: Event) {
+    pub(super) async fn tell(&mut self, event: Event) {
         // The assembler outlives the lanes; if it is gone the run is over and nobody wants to know.
         let _ = self.shared.events.send(event).await;
     }
@@ -619,13 +508,8 @@ fn is_paced(settings: &LaneSettings) -> bool {
     settings.rates.iter().any(|rate| spacing(rate, settings.burst) >= Duration::from_millis(5))
 }
 
-/// Whether a lane that closes for this still answers from the cache: not where the run itself ends.
-const fn leaves_the_cache(error: ErrorType) -> bool {
-    !matches!(error, ErrorType::Cancelled | ErrorType::Deadline | ErrorType::Internal)
-}
-
 /// Ends at the instant; never, if there is none.
-async fn at(instant: Option<Instant>) {
+pub(super) async fn at(instant: Option<Instant>) {
     match instant {
         Some(instant) => tokio::time::sleep_until(instant).await,
         None => std::future::pending().await,

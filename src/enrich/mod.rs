@@ -1,7 +1,8 @@
 //! Asks the providers, each in its own lane, and brings their outcomes together.
 //!
 //! - [`lane`]: one provider's look-ups within its limits; the one loop that waits. [`intake`] says what it asks next, one
-//!   address or a [`batch`], and [`settle`] what an exchange means.
+//!   address or a [`batch`], and [`settle`] what an exchange means, [`ending`]
+//!   what becomes of the rest where it ends early.
 //! - [`limit`], [`retry`], [`breaker`]: the decisions, pure.
 //! - [`transport`]: one request, out and back; the one place from which anything leaves the host.
 //! - [`memory`]: what outlives the run: the cache before a look-up, the ledger before it leaves, both after.
@@ -18,6 +19,7 @@ mod breaker;
 mod budget;
 mod clock;
 mod download;
+mod ending;
 mod flight;
 mod intake;
 mod lane;

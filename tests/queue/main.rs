@@ -1,6 +1,10 @@
 //! Look-ups that are made later: the binary against the simulator, with a queue that outlives it.
 
 #![expect(clippy::unwrap_used, reason = "the helpers of a test are a test")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a test that kills processes waits for them, and has no runtime"
+)]
 
 mod kills;
 mod tend;

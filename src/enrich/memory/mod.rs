@@ -5,9 +5,9 @@
 //!           cache                          ledger                   durable
 //! ```
 //!
-//! - [`recall`](self::recall): looks ahead in the order, a block at a time, and answers from the cache what it can.
-//! - [`admission`](self::admission): what is to leave is counted, claimed and written down first, durably.
-//! - [`booking`](self::booking): what came of it is durable before anybody hears of it.
+//! - [`recall`]: looks ahead in the order, a block at a time, and answers from the cache what it can.
+//! - [`admission`]: what is to leave is counted, claimed and written down first, durably.
+//! - [`booking`]: what came of it is durable before anybody hears of it.
 //!
 //! The lane never waits for the store with anything else undone: each call is a task of its own, and the lane takes what
 //! has come of them in its one loop. At most as many answers as may be in flight are received and not yet durable.

@@ -105,11 +105,11 @@ impl Lane {
                 other => self.missed(place, other).await,
             }
         }
-        self.read_bodies(changed);
+        self.read_bodies(&changed);
     }
 
     /// Answers of another version: their bodies are read again, by today's filter.
-    fn read_bodies(&mut self, changed: Vec<(Place, Stored)>) {
+    fn read_bodies(&mut self, changed: &[(Place, Stored)]) {
         if changed.is_empty() {
             return;
         }

@@ -6,7 +6,7 @@
 //! the tree that jaq's own parser makes of the source; an AbuseIPDB answer costs 3 microseconds so.
 //!
 //! As with the two readers of an event, the fast one knows when it is out of its depth: a filter that uses anything
-//! beyond the plain part is not translated at all ([`translate`]), and a run that meets an error, or two values where one
+//! beyond the plain part is not translated at all ([`translate()`]), and a run that meets an error, or two values where one
 //! is due, says so ([`Odd`]) and is made anew by jaq. So whatever this gives is what jaq would have given; a property
 //! test holds the two together.
 //!
