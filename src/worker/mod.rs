@@ -8,11 +8,13 @@
 
 mod cascade;
 mod end;
+mod round;
 mod shift;
 
 pub use cascade::First;
 pub use end::MOST_ATTEMPTS;
-pub use shift::{Round, Shift, Tally};
+pub use round::{Round, Tally};
+pub use shift::Shift;
 
 use std::time::Duration;
 
