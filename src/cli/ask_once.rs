@@ -6,12 +6,14 @@ use super::lookups::{excluded, transport_settings};
 use super::providers_of_run::{lanes, nobody};
 use super::report::CliError;
 use super::settings::Settings;
+use super::store;
 use crate::enrich::outcome::{ErrorBody, Outcome, Part};
-use crate::enrich::{self, LaneSpec, Run, RunClock, Transport, Work, stop};
+use crate::enrich::{self, LaneSpec, Memory, Run, RunClock, Transport, Work, stop};
 use crate::extract::{self, InputFormat};
 use crate::input::Input;
 use crate::plan::{Guard, Local, plan};
 use crate::provider::{Filters, Sandbox, Thresholds};
+use crate::store::Who;
 use jiff::Timestamp;
 use std::io::Cursor;
 use std::sync::Arc;
@@ -78,7 +80,7 @@ pub(super) async fn ask(
         seed: rand::random(),
         board: enrich::Board::default(),
         keep_raw: false,
-        memory: None,
+        memory: memory(settings, &stopper),
         budget: None,
     };
     let (_, parts) = tokio::join!(enrich::run(run, out), async {
@@ -90,6 +92,23 @@ pub(super) async fn ask(
     });
     drop(stopper);
     Ok(told(parts))
+}
+
+/// A look-up of this kind counts and is written down like any other, and is never answered from the cache. Where there is
+/// no usable store it is made all the same: somebody wants to know whether a key works.
+fn memory(settings: &Settings, stopper: &enrich::Stopper) -> Option<Memory> {
+    let store = store::open(&settings.loaded.config, &settings.folders).ok()?;
+    Some(Memory {
+        store,
+        who: Who::Person,
+        user: store::user(),
+        max_age: None,
+        refresh: true,
+        offline: false,
+        stale_if_error: Duration::ZERO,
+        stopper: stopper.clone(),
+        fault: Arc::default(),
+    })
 }
 
 fn told(parts: Vec<Part>) -> Vec<Told> {

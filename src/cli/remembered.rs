@@ -33,11 +33,10 @@ impl Session {
         } else {
             store::open(self.config(), &self.folders)?
         };
-        let user = ["USER", "LOGNAME"].iter().find_map(|name| self.env.get(name)).unwrap_or_default();
         Ok(Some(Memory {
             store,
             who: self.job.as_deref().map_or(Who::Person, |job| Who::Job(job.into())),
-            user: user.into(),
+            user: store::user(),
             max_age: self.cache.max_age,
             refresh: self.cache.refresh,
             offline: self.cache.offline,

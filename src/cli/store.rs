@@ -37,6 +37,21 @@ pub(super) fn make(config: &Config, folders: &Folders) -> Result<Arc<SqliteStore
     SqliteStore::open(&place(config, folders)).map(Arc::new).map_err(failed)
 }
 
+/// Who runs this process, by the machine's list of users; the number where it has no name there. The environment's word
+/// is nobody's proof.
+pub(super) fn user() -> Arc<str> {
+    let uid = rustix::process::getuid().as_raw().to_string();
+    let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    users.lines().find_map(|line| name_of(line, &uid)).map_or(uid.as_str(), |name| name).into()
+}
+
+/// The name in a line of /etc/passwd (passwd(5)) that is this user's.
+fn name_of<'a>(line: &'a str, uid: &str) -> Option<&'a str> {
+    let mut fields = line.split(':');
+    let name = fields.next().filter(|name| !name.is_empty())?;
+    (fields.nth(1) == Some(uid)).then_some(name)
+}
+
 /// Opens it for a command that only reads: where there is none, that is said, and none is made.
 ///
 /// # Errors
@@ -89,6 +104,16 @@ pub(super) fn size(bytes: u64) -> String {
 mod tests {
     use super::super::report::store_tip;
     use super::*;
+
+    #[test]
+    fn a_users_name_goes_by_the_number() {
+        let line = "ana:x:1001:1001:Ana,,,:/home/ana:/bin/bash";
+        assert_eq!(name_of(line, "1001"), Some("ana"));
+        for (line, uid) in [(line, "1002"), (line, "x"), (":x:1001:", "1001"), ("", "0"), ("ana", "ana")] {
+            assert_eq!(name_of(line, uid), None, "{line} {uid}");
+        }
+        assert!(!user().is_empty());
+    }
 
     #[test]
     fn sizes_have_two_digits_that_count() {
