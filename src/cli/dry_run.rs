@@ -97,6 +97,8 @@ pub(super) struct DryRun<'a> {
     pub(super) who: Who,
     /// Look-ups that it may spend in all.
     pub(super) budget: Option<u64>,
+    /// Nothing is sent at all.
+    pub(super) is_offline: bool,
 }
 
 impl DryRun<'_> {
@@ -141,7 +143,10 @@ impl DryRun<'_> {
         let pace = Some(pace(lane)).filter(|pace| !pace.is_zero());
         let left = left(lane, &self.spent, &self.who);
         let budget = lane.budget.into_iter().chain(self.budget).min();
-        let by_budget = budget.map_or(to_ask, |budget| to_ask.min(budget));
+        let by_budget = match budget {
+            _ if self.is_offline => 0,
+            budget => budget.map_or(to_ask, |budget| to_ask.min(budget)),
+        };
         let by_quota = left.map_or(by_budget, |left| by_budget.min(left.usable));
         let by_time = match (pace, self.max_time) {
             (Some(pace), Some(limit)) => to_ask.min(within(limit, pace)),
@@ -176,6 +181,8 @@ impl DryRun<'_> {
                 "within --max-time"
             } else if by_quota < by_budget {
                 left.map_or("", |left| in_window(left.window))
+            } else if self.is_offline {
+                "with --offline"
             } else {
                 "within --budget"
             },
@@ -273,7 +280,7 @@ fn table(input: &Input, rows: &[Row]) -> String {
 /// What would leave this host, and to whom.
 fn leaves(rows: &[Row]) -> String {
     let mut leaves: BTreeMap<(String, bool), Vec<&str>> = BTreeMap::new();
-    for row in rows.iter().filter(|row| row.to_ask > 0) {
+    for row in rows.iter().filter(|row| row.to_ask > row.unanswered) {
         let hosts = leaves.entry((row.sends.clone(), row.key)).or_default();
         if !hosts.contains(&row.host.as_str()) {
             hosts.push(&row.host);

@@ -111,11 +111,17 @@ pub(super) fn left(lane: &LaneSpec, rows: &[QuotaRow], who: &Who) -> Option<Left
     };
     let known: Vec<&QuotaRow> = rows.iter().filter(own).collect();
     let for_run = |left: u64, kept: u64| if *who == Who::Person { left } else { left.saturating_sub(kept) };
-    let spent = known.iter().map(|row| Left {
-        window: row.window,
-        all: row.left,
-        usable: if row.held_until.is_some() { 0 } else { for_run(row.left, row.reserve) },
-        held_until: row.held_until,
+    // The row has the limit of the run that was last; the next one goes by the configuration, unless the provider told.
+    let configured = |row: &QuotaRow| {
+        let quota = lane.settings.quotas.iter().find(|quota| quota.window == row.window);
+        quota.filter(|_| row.told.is_none()).map(|quota| u64::from(quota.count.get()))
+    };
+    let spent = known.iter().map(|row| {
+        let (all, kept) = configured(row).map_or((row.left, row.reserve), |limit| {
+            (limit.saturating_sub(row.used), reserved(limit, lane.keeping.reserve))
+        });
+        let usable = if row.held_until.is_some() { 0 } else { for_run(all, kept) };
+        Left { window: row.window, all, usable, held_until: row.held_until }
     });
     let whole =
         lane.settings.quotas.iter().filter(|quota| known.iter().all(|row| row.window != quota.window));

@@ -215,7 +215,9 @@ impl Session {
         let who = memory.map_or(Who::Person, |memory| memory.who.clone());
         let max_time = self.config().max_time;
         let kept = kept.unwrap_or_default();
-        let dry = DryRun { plan, lanes, indicators, guard, counts, max_time, kept, spent, who, budget };
+        let is_offline = memory.is_some_and(|memory| memory.offline);
+        let dry =
+            DryRun { plan, lanes, indicators, guard, counts, max_time, kept, spent, who, budget, is_offline };
         dry.print(self.output.format)
     }
 

@@ -218,7 +218,7 @@ impl Lane {
             }
             self.take_what_came().await;
             // Nothing is tried again in a lane that is shut.
-            if let Some(error) = self.shut.clone().filter(|_| self.intake.holds_some()) {
+            if let Some(error) = self.shut.clone().filter(|_| self.holds_some()) {
                 self.fail_waiting(&error).await;
             }
             self.look_ahead();
@@ -267,6 +267,11 @@ impl Lane {
             None if self.intake.has_more() => Step::Wait(self.intake.due()),
             None => self.idle(),
         }
+    }
+
+    /// Whether anything was taken from the source and waits; what was admitted too, even after the lane was shut.
+    fn holds_some(&self) -> bool {
+        self.intake.holds_some() || self.memory.as_ref().is_some_and(LaneMemory::waits)
     }
 
     /// Whether anything is left that may have to be sent.

@@ -34,7 +34,12 @@ impl Lane {
         match landed.brought {
             Brought::Nothing(lost) => {
                 tracing::debug!(provider = %self.stats.provider, "no reply: {}", lost.message);
-                batch.places().iter().for_each(|&place| self.book_nothing(place, lost.error));
+                if lost.unsent {
+                    // Nobody was asked: what was to be spent on it is given back.
+                    self.not_sent(std::slice::from_ref(&batch));
+                } else {
+                    batch.places().iter().for_each(|&place| self.book_nothing(place, lost.error));
+                }
                 let failure = Failure {
                     error: lost.error,
                     reach: Reach::Lookup,

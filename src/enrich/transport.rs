@@ -76,6 +76,8 @@ pub(super) struct Lost {
     pub(super) error: ErrorType,
     pub(super) message: String,
     pub(super) retry: bool,
+    /// Nothing of it left this host: there was no connection to send it on.
+    pub(super) unsent: bool,
 }
 
 /// The one pooled client, and the guard in front of it.
@@ -135,6 +137,7 @@ impl Transport {
                 error: ErrorType::Internal,
                 message: format!("{ip} must not leave this host: {}", withheld.as_str()),
                 retry: false,
+                unsent: false,
             })?;
             cleared.push(clear.ip());
         }
@@ -146,6 +149,7 @@ impl Transport {
             error: ErrorType::InvalidRequest,
             message: error.to_string(),
             retry: false,
+            unsent: false,
         })
     }
 
@@ -179,6 +183,7 @@ impl Transport {
                 error: ErrorType::Timeout,
                 message: format!("no answer within {}", seconds(limit)),
                 retry: true,
+                unsent: false,
             })
         })
     }
@@ -208,6 +213,7 @@ fn too_large(most: usize) -> Lost {
         error: ErrorType::ResponseTooLarge,
         message: format!("the reply is larger than {most} bytes"),
         retry: false,
+        unsent: false,
     }
 }
 
@@ -278,7 +284,7 @@ fn lost(error: reqwest::Error, otherwise: &str) -> Lost {
     } else {
         (ErrorType::Connection, true, format!("{otherwise}{detail}"))
     };
-    Lost { error: kind, message, retry }
+    Lost { error: kind, message, retry, unsent: error.is_connect() }
 }
 
 /// rustls' errors come wrapped in `io::Error`, once or twice, whose `source` passes the wrapped one over.

@@ -84,7 +84,8 @@ impl Shift {
         }
     }
 
-    /// Works until it ends by itself or is stopped. A store that fails stops all shifts; [`Memory::fault`](crate::enrich::Memory::fault) has why.
+    /// Works until it ends by itself or is stopped. A store that fails stops all shifts;
+    /// [`Memory::fault`](crate::enrich::Memory::fault) has why.
     pub async fn run(mut self) -> Tally {
         if let Err(error) = self.work().await {
             self.round.memory.failed(error);

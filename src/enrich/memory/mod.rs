@@ -205,6 +205,11 @@ impl LaneMemory {
         if self.admitted.is_empty() && self.admitting == 0 { self.closing.take() } else { None }
     }
 
+    /// Whether anything waits here for its turn.
+    pub(super) fn waits(&self) -> bool {
+        !(self.admitted.is_empty() && self.elsewhere.is_empty())
+    }
+
     /// Whether anything is held that is still to leave.
     pub(super) fn holds_some(&self) -> bool {
         !(self.admitted.is_empty() && self.elsewhere.is_empty()) || self.admitting > 0

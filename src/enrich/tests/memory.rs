@@ -205,6 +205,31 @@ fn batches_are_counted_and_kept_address_by_address() {
 }
 
 #[test]
+fn a_budget_that_ends_while_more_is_admitted_ends_the_run() {
+    let shop = Shop::new();
+    let mut world =
+        World { memory: Some(shop.memory()), ..World::of("greynoise", "[every]\nlatency = '20ms'", 0) };
+    world.list = (0..40).fold(String::new(), |list, n| {
+        list + &std::net::Ipv4Addr::from_bits(0x0b00_0000 + n).to_string() + "\n"
+    });
+    world.budgets = (Some(7), None);
+    let came = free(world).run();
+    assert_eq!((came.is_whole(40).answered(), came.errors().count()), (7, 33));
+    assert!(came.errors().all(|(error, _)| error.error == ErrorType::BudgetExhausted));
+}
+
+#[test]
+fn a_connection_that_never_came_about_spends_nothing() {
+    let shop = Shop::new();
+    let world = || shop.world(20).adjusted(|settings| settings.quotas = vec!["10/day".parse().unwrap()]);
+    let mut dead = world();
+    dead.base = Some("http://127.0.0.1:9".to_owned());
+    let came = dead.run();
+    assert_eq!(came.is_whole(20).answered(), 0);
+    assert_eq!(world().run().is_whole(20).answered(), 10);
+}
+
+#[test]
 fn failures_are_never_kept() {
     let shop = Shop::new();
     let broken = "[providers.virustotal]\n[[providers.virustotal.faults]]\nkind = 'status'\nstatus = 403\nfrom = 1\nfirst = 1\n";

@@ -44,6 +44,8 @@ pub(super) struct World {
     pub(super) memory: Option<Memory>,
     /// Look-ups that the run may spend: of each provider, and in all.
     pub(super) budgets: (Option<u64>, Option<u64>),
+    /// Where providers are asked, if not at the simulator.
+    pub(super) base: Option<String>,
     /// Wall time at the start.
     pub(super) start: &'static str,
 }
@@ -75,6 +77,7 @@ impl World {
             sender: None,
             memory: None,
             budgets: (None, None),
+            base: None,
             start: "2026-01-15T10:00:00Z",
         }
     }
@@ -105,6 +108,7 @@ impl World {
         let (base, ledger) = (format!("http://{}", server.addr()), server.ledger());
         tokio::spawn(server.run(std::future::pending()));
 
+        let base = self.base.clone().unwrap_or(base);
         let table = Table::builtin().unwrap();
         let specs: Vec<LaneSpec> = self
             .lanes
