@@ -333,7 +333,7 @@ impl Lane {
     }
 
     /// What a request costs of the provider's quotas, in look-ups.
-    fn cost(&self, batch: &Batch) -> u32 {
+    pub(super) fn cost(&self, batch: &Batch) -> u32 {
         if self.counts_each { u32::try_from(batch.len()).unwrap_or(u32::MAX) } else { 1 }
     }
 

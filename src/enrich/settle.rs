@@ -37,6 +37,7 @@ impl Lane {
                 if lost.unsent {
                     // Nobody was asked: what was to be spent on it is given back.
                     self.not_sent(std::slice::from_ref(&batch));
+                    self.allowance.give_back(u64::from(self.cost(&batch)));
                 } else {
                     batch.places().iter().for_each(|&place| self.book_nothing(place, lost.error));
                 }
@@ -260,7 +261,7 @@ impl Lane {
             (self.has_answered, self.failing_since) = (true, None);
         }
         if self.breaker.settle(!trouble, now) {
-            self.breaker_opened(now);
+            self.breaker_opened(failure.error, now);
         }
         self.heed_reach(&failure);
         if let Some(asked) =
@@ -317,7 +318,7 @@ impl Lane {
     /// The breaker opened: the lane waits for its probe. It is given up where that would come after the run's end, where
     /// the first probe of a provider that never answered failed, and where none has been answered for as long as one
     /// look-up may take: waiting on would be a hang.
-    fn breaker_opened(&mut self, now: Instant) {
+    fn breaker_opened(&mut self, last: ErrorType, now: Instant) {
         let (failed, of) = self.breaker.tally();
         let open_for = self.settings.breaker.open_for;
         let reopens = now + open_for;
@@ -328,10 +329,14 @@ impl Lane {
         if !ends_first && !is_dead && failing_for + open_for <= self.settings.deadline {
             return;
         }
-        let error = ErrorBody::new(
-            ErrorType::CircuitOpen,
-            format!("not asked: {failed} of the last {of} requests to {} failed", self.stats.provider),
-        );
+        let provider = &self.stats.provider;
+        // Where there never was a connection, that is what there is to tell.
+        let error = if !self.has_answered && last == ErrorType::Connection {
+            ErrorBody::new(last, format!("not asked: {provider} cannot be reached"))
+        } else {
+            let message = format!("not asked: {failed} of the last {of} requests to {provider} failed");
+            ErrorBody::new(ErrorType::CircuitOpen, message)
+        };
         let error = self.until(error, self.shared.clock.wall(reopens));
         self.closing.get_or_insert(Closing(error));
     }

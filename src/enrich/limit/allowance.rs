@@ -95,6 +95,16 @@ impl Allowance {
         }
     }
 
+    /// A request of so many look-ups never left after all.
+    pub(in crate::enrich) fn give_back(&mut self, cost: u64) {
+        for (_, left) in &mut self.counted {
+            *left = left.saturating_add(cost);
+        }
+        if let Some(told) = &mut self.told {
+            told.left = told.left.saturating_add(cost);
+        }
+    }
+
     /// What a reply said, with `in_flight` look-ups still on their way (the server may or may not have counted them, so they
     /// are taken as not counted: at the end of a quota the lane goes one by one rather than one too far). Returns until when
     /// to pause, where a short window runs low.

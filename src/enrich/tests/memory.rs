@@ -221,12 +221,14 @@ fn a_budget_that_ends_while_more_is_admitted_ends_the_run() {
 #[test]
 fn a_connection_that_never_came_about_spends_nothing() {
     let shop = Shop::new();
-    let world = || shop.world(20).adjusted(|settings| settings.quotas = vec!["10/day".parse().unwrap()]);
+    let world = || shop.world(20).adjusted(|settings| settings.quotas = vec!["25/day".parse().unwrap()]);
     let mut dead = world();
     dead.base = Some("http://127.0.0.1:9".to_owned());
     let came = dead.run();
     assert_eq!(came.is_whole(20).answered(), 0);
-    assert_eq!(world().run().is_whole(20).answered(), 10);
+    let errors: Vec<_> = came.errors().map(|(error, _)| error.error).collect();
+    assert!(errors.iter().all(|error| *error == ErrorType::Connection), "{errors:?}");
+    assert_eq!(world().run().is_whole(20).answered(), 20);
 }
 
 #[test]
