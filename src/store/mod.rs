@@ -22,6 +22,7 @@ mod audit;
 mod cache;
 #[cfg(test)]
 mod conformance;
+pub(crate) mod crash;
 mod error;
 mod ledger;
 mod queue;

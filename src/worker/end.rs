@@ -43,6 +43,8 @@ pub(super) fn end(outcome: &Outcome, failed: u32, is_over: bool, rng: &mut impl 
         | ErrorType::BudgetExhausted
         | ErrorType::CircuitOpen
         | ErrorType::Offline => End::Later(error.retry_at),
+        // Nobody was asked, because the provider cannot be reached at all.
+        ErrorType::Connection if attempts == 0 => End::Later(error.retry_at),
         // A key that is refused is no task's fault.
         ErrorType::Cancelled | ErrorType::Unauthorized => End::Back,
         ErrorType::Deadline if attempts == 0 => End::Back,
@@ -115,6 +117,7 @@ mod tests {
         for cache in [CacheUse::Hit, CacheUse::Stale, CacheUse::Collapsed] {
             assert_eq!(of(&answered(cache), 0, false), End::Answered);
         }
+        assert!(matches!(of(&failed(ErrorType::Connection, 0), 4, false), End::Later(Some(_))));
         for error in [ErrorType::RateLimited, ErrorType::QuotaExhausted, ErrorType::CircuitOpen] {
             for (attempts, before) in [(0, 0), (1, 9)] {
                 assert_eq!(

@@ -8,6 +8,7 @@ use crate::enrich::outcome::{ErrorBody, Outcome};
 use crate::enrich::{Arrival, Board, Finished, LaneStats, Run, RunClock, Stop, Tasks, Work, pack, work};
 use crate::plan::Local;
 use crate::provider::ErrorType;
+use crate::store::crash;
 use crate::store::{Completed, Lease, StoreError, TaskId};
 use jiff::{SignedDuration, Timestamp};
 use rand::SeedableRng as _;
@@ -304,6 +305,9 @@ impl Shift {
         arrivals: &mut Option<mpsc::Sender<Arrival>>,
         ends: &mut Ends,
     ) {
+        if !leases.is_empty() {
+            crash::point("worker.taken");
+        }
         for lease in leases {
             let number = self.next;
             self.next = self.next.wrapping_add(1);
@@ -343,6 +347,7 @@ impl Shift {
 
     /// Ends a task's turn. Says whether the lane has closed.
     fn finish(&mut self, finished: Finished, ends: &mut Ends) -> bool {
+        crash::point("worker.finished");
         let Finished { id: number, parts } = finished;
         self.tasks.forget(number);
         let Some(Held { id, failed }) = self.held.remove(&number) else { return false };

@@ -53,6 +53,36 @@ fn a_worker_that_is_killed_loses_nothing_and_nothing_is_done_twice() {
     }
 }
 
+/// A worker that ends on the spot at each named point, of the store's and of its own code.
+#[test]
+fn a_worker_that_ends_at_any_point_loses_nothing() {
+    for point in [
+        "worker.taken",
+        "lane.answered",
+        "worker.finished",
+        "queue.taking",
+        "queue.completing",
+        "writer.before-begin",
+        "writer.before-commit",
+        "writer.after-commit",
+        "writer.before-reply",
+    ] {
+        let desk = Desk::new("[every]\nlatency = '5ms'\n");
+        desk.rows(&["enqueue", &desk.put("ips", &list(60)), "-q"]);
+        let worker = |at: &str| {
+            let mut command = desk.command(&["worker", "-c", "4", "--lease", LEASE, "-q"]);
+            command.env("SIFT_CRASH_AT", at).stderr(Stdio::null()).status().unwrap()
+        };
+        assert_eq!(worker(&format!("{point}:2")).code(), None, "{point}: it was to be aborted");
+        assert_eq!(worker("").code(), Some(0), "{point}");
+        let results = records(&desk.sift(&["queue", "results"]).stdout);
+        assert_eq!(results.len(), 60, "{point}");
+        assert!(results.iter().all(|record| record["status"] == "ok"), "{point}");
+        let again = desk.simulator.ledger()["providers"]["abuseipdb"]["asked_again"].as_u64().unwrap();
+        assert!(again <= 4, "{point}: {again} were asked twice");
+    }
+}
+
 /// One that stops without dying: its leases are over, and its answers come after another's.
 #[test]
 fn a_worker_that_was_asleep_ends_no_task_of_anothers() {

@@ -6,6 +6,7 @@ use super::super::outcome::Outcome;
 use super::super::questions::Place;
 use super::{Came, LaneMemory};
 use crate::provider::{ErrorType, Role, Window};
+use crate::store::crash;
 use crate::store::{Completed, End, Settled, StoreError, Stored, TellingOf};
 use std::mem::take;
 use std::time::Duration;
@@ -78,6 +79,7 @@ impl Lane {
         if settled.is_empty() && completed.is_empty() {
             return;
         }
+        crash::point("lane.answered");
         let outcomes = take(&mut memory.outcomes);
         let store = &memory.memory.store;
         let completing = (!completed.is_empty()).then(|| store.complete(completed, now));

@@ -9,7 +9,6 @@
 mod audit;
 mod cache;
 mod clear;
-mod crash;
 mod db;
 mod engine;
 mod enqueue;

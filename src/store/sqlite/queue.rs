@@ -11,7 +11,8 @@ use super::db::Db;
 use super::enqueue::{enqueue, find_lane, open_address};
 use super::schema::MOST_DELIVERIES;
 use super::value::{At, Ip, uncount};
-use super::{SqliteStore, crash, ledger, results};
+use super::{SqliteStore, ledger, results};
+use crate::store::crash;
 use crate::store::{
     Added, Completed, Done, Ended, FailedTask, Lease, Purge, Queue, QueueStatus, Released, Reply, Task,
     TaskId,

@@ -8,11 +8,11 @@
 
 use std::time::{Duration, Instant};
 
-use super::crash;
 use super::db::Db;
 use super::fault::{PATIENCE_SECONDS, fault, is_busy};
 use super::holder;
 use super::inbox::{Inbox, Work};
+use crate::store::crash;
 
 /// Most calls in one transaction: from here on more per commit gains nothing (STORE.md §2.1 of the design measured 256).
 const GROUP: usize = 256;
