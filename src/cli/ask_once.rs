@@ -12,7 +12,7 @@ use crate::enrich::{self, LaneSpec, Memory, Run, RunClock, Transport, Work, stop
 use crate::extract::{self, InputFormat};
 use crate::input::Input;
 use crate::plan::{Guard, Local, plan};
-use crate::provider::{Filters, Sandbox, Thresholds};
+use crate::provider::{Filters, Sandbox};
 use crate::store::Who;
 use jiff::Timestamp;
 use std::io::Cursor;
@@ -59,10 +59,8 @@ pub(super) async fn ask(
             "look up an address that may leave: sift lookup IP",
         ));
     }
-    let thresholds =
-        Thresholds { malicious: config.verdict.malicious, suspicious: config.verdict.suspicious };
     let filters =
-        Filters::new(&definitions, Sandbox::this_program(), thresholds).map_err(CliError::Definitions)?;
+        Filters::new(&definitions, Sandbox::this_program(), config.verdict).map_err(CliError::Definitions)?;
     let transport = Transport::new(&transport_settings(config, &settings.env, &definitions), guard)?;
     // Nobody calls a stop; a signal ends the process.
     let (stopper, stop) = stop::channel();

@@ -21,8 +21,7 @@ use crate::enrich::{
 use crate::extract::{Extraction, Indicators};
 use crate::output::{FailOn, Form, Options, Sink, Target, stdout_takes_color, thousands, write_whole};
 use crate::plan::{Guard, Local, Plan, plan};
-use crate::provider::{Definition, Filters, Sandbox, Table, Thresholds};
-use crate::store::Who;
+use crate::provider::{Definition, Filters, Sandbox, Table};
 use ipnet::IpNet;
 use jiff::Timestamp;
 use secrecy::ExposeSecret as _;
@@ -212,10 +211,10 @@ impl Session {
             Some(memory) => memory.store.quota(Timestamp::now()).await.map_err(store::failed)?,
             None => Vec::new(),
         };
-        let who = memory.map_or(Who::Person, |memory| memory.who.clone());
+        let who = self.who();
         let max_time = self.config().max_time;
         let kept = kept.unwrap_or_default();
-        let is_offline = memory.is_some_and(|memory| memory.offline);
+        let is_offline = self.cache.offline;
         let dry =
             DryRun { plan, lanes, indicators, guard, counts, max_time, kept, spent, who, budget, is_offline };
         dry.print(self.output.format)
@@ -252,10 +251,8 @@ impl Session {
         finished: mpsc::Sender<Finished>,
     ) -> Result<Vec<LaneStats>, CliError> {
         let config = self.config();
-        let thresholds =
-            Thresholds { malicious: config.verdict.malicious, suspicious: config.verdict.suspicious };
-        let filters =
-            Filters::new(definitions, Sandbox::this_program(), thresholds).map_err(CliError::Definitions)?;
+        let filters = Filters::new(definitions, Sandbox::this_program(), config.verdict)
+            .map_err(CliError::Definitions)?;
         // For the test that no key is in what a panic says.
         debug_assert!(self.env.get("SIFT_PANIC").is_none(), "asked for by SIFT_PANIC");
         let transport = enrich::Transport::new(&transport_settings(config, &self.env, definitions), guard)?;

@@ -7,7 +7,7 @@ use super::{settings, store};
 use crate::enrich::{LaneSpec, Memory};
 use crate::extract::Indicators;
 use crate::plan::{Guard, Plan};
-use crate::store::{Store, Who};
+use crate::store::Who;
 use jiff::Timestamp;
 use std::sync::Arc;
 
@@ -25,17 +25,12 @@ impl Session {
         if self.cache.no_store || self.rehearsal.is_some() {
             return Ok(None);
         }
-        let store: Arc<dyn Store> = if self.is_dry {
-            if !store::file(self.config(), &self.folders).exists() {
-                return Ok(None);
-            }
-            store::open(self.config(), &self.folders)?
-        } else {
-            store::open(self.config(), &self.folders)?
-        };
+        if self.is_dry && !store::file(self.config(), &self.folders).exists() {
+            return Ok(None);
+        }
         Ok(Some(Memory {
-            store,
-            who: self.job.as_deref().map_or(Who::Person, |job| Who::Job(job.into())),
+            store: store::open(self.config(), &self.folders)?,
+            who: self.who(),
             user: store::user(),
             max_age: self.cache.max_age,
             refresh: self.cache.refresh,
@@ -44,6 +39,11 @@ impl Session {
             stopper: self.stopper.clone(),
             fault: Arc::default(),
         }))
+    }
+
+    /// For whom the run is made.
+    pub(super) fn who(&self) -> Who {
+        self.job.as_deref().map_or(Who::Person, |job| Who::Job(job.into()))
     }
 
     /// Gives the lanes their parts of `--budget`; returns that of the whole run.

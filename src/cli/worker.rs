@@ -12,7 +12,7 @@ use super::{notes, store, voice};
 use crate::enrich::{Ask, LaneSpec, Memory, Transport};
 use crate::output::thousands;
 use crate::plan::Guard;
-use crate::provider::{Definition, ErrorType, Filters, KeyUse, Role, Sandbox, Thresholds};
+use crate::provider::{Definition, ErrorType, Filters, KeyUse, Role, Sandbox};
 use crate::store::{QueueStatus, Who};
 use crate::worker::{First, LEASE, Round, Shift, Tally, Until};
 use jiff::Timestamp;
@@ -141,8 +141,6 @@ async fn work(
     let definitions: Vec<Arc<Definition>> = lanes.iter().map(|lane| Arc::clone(&lane.definition)).collect();
     let guard = Guard::new(&session.exclude).never_sending(&config.input.never_send);
     let transport = Transport::new(&transport_settings(config, &session.env, &definitions), guard)?;
-    let thresholds =
-        Thresholds { malicious: config.verdict.malicious, suspicious: config.verdict.suspicious };
     let permits = Arc::new(Semaphore::new(config.concurrency.get()));
     let end = config.max_time.map(|limit| (Instant::now() + limit, limit));
     let goes_first = |lane: &&LaneSpec| lane.ask == Ask::Always && lane.definition.role == Role::Reputation;
@@ -153,7 +151,7 @@ async fn work(
     for (number, spec) in (0..).zip(lanes) {
         let own = [Arc::clone(&spec.definition)];
         let filters =
-            Filters::new(&own, Sandbox::this_program(), thresholds).map_err(CliError::Definitions)?;
+            Filters::new(&own, Sandbox::this_program(), config.verdict).map_err(CliError::Definitions)?;
         let providers = if spec.ask == Ask::Suspicious { Arc::clone(&first) } else { Arc::default() };
         let round = Round {
             spec,

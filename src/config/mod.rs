@@ -43,7 +43,7 @@ pub use suricata::{HomeNetError, home_net};
 
 use crate::enrich::Ask;
 use crate::output::{Field, Form, Sort};
-use crate::provider::{Pap, Quota};
+use crate::provider::{Pap, Quota, Thresholds};
 use layers::{Layers, Setting};
 use value::Written;
 
@@ -84,7 +84,7 @@ pub struct Config {
     /// What is written.
     pub output: OutputConfig,
     /// How a score becomes a word.
-    pub verdict: VerdictConfig,
+    pub verdict: Thresholds,
     /// When a failing provider is left alone.
     pub breaker: BreakerConfig,
     /// Answers that are kept.
@@ -146,15 +146,6 @@ pub struct OutputConfig {
     pub skipped: bool,
     /// Whether addresses in a table, CSV or TSV are written as `203.0.113[.]7`.
     pub defang: bool,
-}
-
-/// From which score on an answer without a word of its own is malicious or suspicious.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct VerdictConfig {
-    /// 1 to 100.
-    pub malicious: u8,
-    /// 1 to 100, at most `malicious`.
-    pub suspicious: u8,
 }
 
 /// When a failing provider is left alone.

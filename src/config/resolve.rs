@@ -14,11 +14,11 @@ use super::origin::Origin;
 use super::value::{Value, parse_time, show_time};
 use super::{
     AuditConfig, BreakerConfig, CacheConfig, Config, InputConfig, ListsConfig, LogConfig, LogFormat,
-    OutputConfig, ProviderConfig, VerdictConfig,
+    OutputConfig, ProviderConfig,
 };
 use crate::enrich::Ask;
 use crate::output::{Field, Form, Sort, default_fields};
-use crate::provider::{Pap, Quota};
+use crate::provider::{Pap, Quota, Thresholds};
 
 /// Values by path. Every key of [`super::known`] has one, from the embedded default at least, and of its own kind: a
 /// test holds both, so what a getter gives for anything else never counts.
@@ -131,7 +131,7 @@ impl Settings<'_> {
             input: self.input(),
             lists: self.lists(),
             output: self.output(),
-            verdict: VerdictConfig {
+            verdict: Thresholds {
                 malicious: self.score("verdict.malicious"),
                 suspicious: self.score("verdict.suspicious"),
             },

@@ -1,10 +1,12 @@
 //! How a lane ends before its work is done: why, and what becomes of what is left in it.
 
 use super::assemble::Event;
+use super::batch::Batch;
 use super::lane::{Closing, Lane, Step, at};
 use super::limit::allowance::{Spent, next_reset};
 use super::memory::LaneMemory;
-use super::outcome::ErrorBody;
+use super::outcome::{ErrorBody, Outcome};
+use super::questions::Place;
 use super::stop::Stop;
 use crate::provider::ErrorType;
 use std::time::Duration;
@@ -121,6 +123,21 @@ impl Lane {
             let met = batch.last.take().filter(|_| !is_ours);
             self.fail(&batch, met.unwrap_or_else(|| error.clone())).await;
         }
+    }
+
+    /// The same error for each address of the batch.
+    pub(super) async fn fail(&mut self, batch: &Batch, error: ErrorBody) {
+        for &place in batch.places() {
+            self.fail_one(place, batch, error.clone()).await;
+        }
+    }
+
+    pub(super) async fn fail_one(&mut self, place: Place, batch: &Batch, error: ErrorBody) {
+        *self.stats.errors.entry(error.error).or_default() += 1;
+        let latency = batch.first.map(|first| first.elapsed()).unwrap_or_default();
+        let outcome = self.stale(place, &error, batch.attempts);
+        let failed = Outcome::Failed { error, attempts: batch.attempts, latency };
+        self.finish(place, outcome.unwrap_or(failed)).await;
     }
 }
 

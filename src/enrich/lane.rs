@@ -357,7 +357,7 @@ impl Lane {
         };
         let questions = &self.shared.questions;
         let Some(definition) = questions.definitions.get(self.number) else { return };
-        let asked = Asked::about(batch.places().iter().filter_map(|&place| questions.ip(place)).collect());
+        let asked = Asked::about(questions.ips(batch.places()));
         let prepared = match questions.transport.prepare(asked.ips(), definition, self.key.as_ref()) {
             Ok(prepared) => prepared,
             Err(lost) => {
@@ -466,21 +466,6 @@ impl Lane {
                 }
             }
         }
-    }
-
-    /// The same error for each address of the batch.
-    pub(super) async fn fail(&mut self, batch: &Batch, error: ErrorBody) {
-        for &place in batch.places() {
-            self.fail_one(place, batch, error.clone()).await;
-        }
-    }
-
-    pub(super) async fn fail_one(&mut self, place: Place, batch: &Batch, error: ErrorBody) {
-        *self.stats.errors.entry(error.error).or_default() += 1;
-        let latency = batch.first.map(|first| first.elapsed()).unwrap_or_default();
-        let outcome = self.stale(place, &error, batch.attempts);
-        let failed = Outcome::Failed { error, attempts: batch.attempts, latency };
-        self.finish(place, outcome.unwrap_or(failed)).await;
     }
 
     pub(super) async fn finish(&mut self, place: Place, outcome: Outcome) {

@@ -65,6 +65,11 @@ impl Questions {
         }
     }
 
+    /// The addresses of several places, in their order.
+    pub(super) fn ips(&self, places: &[Place]) -> Vec<IpAddr> {
+        places.iter().filter_map(|&place| self.ip(place)).collect()
+    }
+
     /// Its place among those that wait for a lane.
     pub(super) fn standing(&self, place: Place) -> Standing {
         match &self.addresses {

@@ -8,7 +8,7 @@ use super::super::report::{CliError, chain, say};
 use super::super::settings::Settings;
 use super::super::stdout::{Grid, print};
 use super::super::{ask_once, on_runtime};
-use crate::provider::{Definition, Filters, Origin, Reading, Reply, Sandbox, Table, Thresholds};
+use crate::provider::{Definition, Filters, Origin, Reading, Reply, Sandbox, Table};
 use reqwest::header::HeaderMap;
 use std::io::Read as _;
 use std::path::Path;
@@ -86,10 +86,9 @@ fn name(definition: &Definition) -> String {
 }
 
 fn filters(settings: &Settings, definition: &Arc<Definition>) -> Result<Filters, CliError> {
-    let verdict = settings.loaded.config.verdict;
-    let thresholds = Thresholds { malicious: verdict.malicious, suspicious: verdict.suspicious };
     let definitions = [Arc::clone(definition)];
-    Filters::new(&definitions, Sandbox::this_program(), thresholds).map_err(CliError::Definitions)
+    Filters::new(&definitions, Sandbox::this_program(), settings.loaded.config.verdict)
+        .map_err(CliError::Definitions)
 }
 
 /// What the filter makes of a saved reply, as JSON.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Most requests whose admission is asked for at once: their transaction takes a millisecond, and unused tokens lie idle.
+/// Most requests whose admission is asked for at once: they share one commit, and unused tokens lie idle.
 const MOST_AT_ONCE: usize = 64;
 
 /// How often to see after a look-up that another process has in flight.

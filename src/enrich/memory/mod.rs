@@ -64,9 +64,7 @@ impl Memory {
     /// Whether an answer of this moment may be taken without asking.
     #[must_use]
     pub fn is_fresh(&self, keeping: &Keeping, found: bool, fetched_at: Timestamp, now: Timestamp) -> bool {
-        // An answer from the future comes of a clock that was set back: it is as good as new.
-        let age = Duration::try_from(now.duration_since(fetched_at)).unwrap_or_default();
-        age < self.fresh_for(keeping, found)
+        age(fetched_at, now) < self.fresh_for(keeping, found)
     }
 
     /// How long an answer of this kind may be taken for.
@@ -81,6 +79,11 @@ impl Memory {
         let _ = self.fault.set(error);
         self.stopper.stop(Stop::StoreFailed);
     }
+}
+
+/// How old an answer is. One from the future comes of a clock that was set back: it is as good as new.
+fn age(fetched_at: Timestamp, now: Timestamp) -> Duration {
+    Duration::try_from(now.duration_since(fetched_at)).unwrap_or_default()
 }
 
 /// How a lane's answers are kept and its look-ups counted.
@@ -190,14 +193,14 @@ impl LaneMemory {
         self.memory.offline
     }
 
-    /// Whether replies are to be kept.
+    /// How many answers are received and not yet durable.
     pub(super) const fn undurable(&self) -> usize {
         self.undurable
     }
 
     /// Whether anything is under way or held here.
     pub(super) fn is_busy(&self) -> bool {
-        !(self.calls.is_empty() && self.admitted.is_empty() && self.elsewhere.is_empty())
+        self.waits() || !self.calls.is_empty()
     }
 
     /// Why the lane closes, once nothing that was admitted is left to send.
@@ -212,7 +215,7 @@ impl LaneMemory {
 
     /// Whether anything is held that is still to leave.
     pub(super) fn holds_some(&self) -> bool {
-        !(self.admitted.is_empty() && self.elsewhere.is_empty()) || self.admitting > 0
+        self.waits() || self.admitting > 0
     }
 
     /// When something here falls due next, after `now`; what was due then waits for something else.

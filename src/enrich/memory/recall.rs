@@ -3,7 +3,7 @@
 use super::super::lane::Lane;
 use super::super::outcome::{CacheUse, ErrorBody, Outcome};
 use super::super::questions::Place;
-use super::{Came, KEPT_AFTER, LaneMemory};
+use super::{Came, KEPT_AFTER, LaneMemory, age};
 use crate::provider::{Answer, ErrorType, Reading, Reply};
 use crate::store::Stored;
 use jiff::{SignedDuration, Timestamp};
@@ -11,7 +11,7 @@ use reqwest::header::HeaderMap;
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// Places of the ranked order that are read at once. A point read takes some 5 µs, a call some 50.
+/// Places of the ranked order that are read at once. Measured: 16 µs for one answer by itself, 1.3 µs each for 256.
 const BLOCK: usize = 256;
 
 /// How many places the lane has read at once.
@@ -42,10 +42,6 @@ impl LaneMemory {
         self.memory.fresh_for(&self.keeping, found)
     }
 
-    fn age(stored: &Stored, now: Timestamp) -> Duration {
-        Duration::try_from(now.duration_since(stored.fetched_at)).unwrap_or_default()
-    }
-
     fn is_fresh(&self, stored: &Stored, now: Timestamp) -> bool {
         self.memory.is_fresh(&self.keeping, stored.found, stored.fetched_at, now)
     }
@@ -68,14 +64,14 @@ impl Lane {
         if places.is_empty() {
             return;
         }
-        let ips: Vec<IpAddr> = places.iter().filter_map(|&place| self.shared.questions.ip(place)).collect();
+        let ips = self.shared.questions.ips(&places);
         memory.read(places, ips, false, with_body);
     }
 
     /// Reads places again that another process has asked about meanwhile.
     pub(super) fn read_again(&mut self, places: Vec<Place>) {
         let with_body = self.keeps_raw();
-        let ips: Vec<IpAddr> = places.iter().filter_map(|&place| self.shared.questions.ip(place)).collect();
+        let ips = self.shared.questions.ips(&places);
         self.intake.out(places.len());
         if let Some(memory) = &mut self.memory {
             memory.read(places, ips, true, with_body);
@@ -96,7 +92,7 @@ impl Lane {
                     if stored.version != memory.keeping.version {
                         changed.push((place, stored));
                     } else if let Ok(answer) = serde_json::from_slice::<Answer>(&stored.answer) {
-                        let outcome = self.kept(stored, answer, use_of);
+                        let outcome = self.kept(stored, answer, use_of, 0);
                         self.finish_kept(place, outcome).await;
                     } else {
                         self.missed(place, None).await;
@@ -141,7 +137,7 @@ impl Lane {
                     stored.found = answer.found;
                     stored.answer = serde_json::to_vec(&answer).unwrap_or_default();
                     anew.push(Stored { body: None, ..stored.clone() });
-                    let outcome = self.kept(stored, *answer, CacheUse::Hit);
+                    let outcome = self.kept(stored, *answer, CacheUse::Hit, 0);
                     self.finish_kept(place, outcome).await;
                 }
                 Reading::Failure(_) => self.missed(place, Some(stored)).await,
@@ -153,13 +149,13 @@ impl Lane {
         }
     }
 
-    /// An answer from the cache.
-    fn kept(&self, stored: Stored, answer: Answer, cache: CacheUse) -> Outcome {
+    /// An answer from the cache, after so many exchanges that brought none.
+    fn kept(&self, stored: Stored, answer: Answer, cache: CacheUse, attempts: u32) -> Outcome {
         Outcome::Answered {
             answer: Box::new(answer),
             cache,
             fetched_at: stored.fetched_at,
-            attempts: 0,
+            attempts,
             latency: Duration::ZERO,
             raw: stored.body.filter(|_| self.keeps_raw()).map(Into::into),
         }
@@ -210,18 +206,13 @@ impl Lane {
         let is_ours = matches!(error.error, ErrorType::Cancelled | ErrorType::Internal);
         if is_ours
             || memory.memory.stale_if_error.is_zero()
-            || LaneMemory::age(&stored, now) >= longest
+            || age(stored.fetched_at, now) >= longest
             || stored.version != memory.keeping.version
         {
             return None;
         }
         let answer = serde_json::from_slice::<Answer>(&stored.answer).ok()?;
         self.stats.cached(CacheUse::Stale);
-        let Outcome::Answered { answer, cache, fetched_at, latency, raw, .. } =
-            self.kept(stored, answer, CacheUse::Stale)
-        else {
-            return None;
-        };
-        Some(Outcome::Answered { answer, cache, fetched_at, attempts, latency, raw })
+        Some(self.kept(stored, answer, CacheUse::Stale, attempts))
     }
 }
