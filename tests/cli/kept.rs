@@ -91,9 +91,9 @@ fn the_cache_shows_what_it_holds_and_of_when() {
     insta::assert_snapshot!(out + &err, @"
     provider    answers   size  oldest       newest       from
     abuseipdb         1  283 B  20 min ago   20 min ago   api.abuseipdb.com
-    shodan            1  224 B  1 h ago      1 h ago      loopback
-    virustotal        1  234 B  60 days ago  60 days ago  www.virustotal.com
-    741 B of at most 256 MiB (max_size), in HOME/state/sift/sift.db
+    shodan            1  215 B  1 h ago      1 h ago      loopback
+    virustotal        1  225 B  60 days ago  60 days ago  www.virustotal.com
+    723 B of at most 256 MiB (max_size), in HOME/state/sift/sift.db
     ");
     let stats = rows(&home, &["cache", "stats"]);
     assert_eq!((stats.len(), &stats[0]["answers"], &stats[1]["host"]), (3, &json!(1), &json!("loopback")));

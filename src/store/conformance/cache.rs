@@ -3,6 +3,7 @@ use crate::store::{Age, MAX_BODY_BYTES};
 
 pub(super) fn all<G: Ground>(ground: &impl Fn() -> G) {
     gives_back_what_was_kept(&ground());
+    a_body_is_given_back_whatever_it_looks_like(&ground());
     a_newer_answer_replaces_an_older_one_only(&ground());
     a_body_outlives_being_read_again(&ground());
     an_answer_may_be_kept_for_ever(&ground());
@@ -42,6 +43,24 @@ fn gives_back_what_was_kept(ground: &impl Ground) {
     let ages = get(store.ages(&account(), ips));
     assert_eq!(ages[1], Some(Age { fetched_at: at(-1.5), found: false, version: 3 }));
     assert_eq!(ages[2], None);
+}
+
+fn a_body_is_given_back_whatever_it_looks_like(ground: &impl Ground) {
+    let store = ground.open();
+    // The last three begin as zstd's frames do.
+    let bodies: [&[u8]; 6] = [
+        b"",
+        b"{}",
+        &[7; 2_000],
+        b"\x28\xb5\x2f\xfd",
+        b"\x28\xb5\x2f\xfd{}",
+        &b"\x28\xb5\x2f\xfd".repeat(1_000),
+    ];
+    let kept = (0..).zip(bodies).map(|(n, body)| Stored { body: Some(body.to_vec()), ..stored(ip(n), 0.0) });
+    get(store.keep(&account(), kept.collect()));
+    let found = get(store.answers(&account(), (0..6).map(ip).collect(), true));
+    let found: Vec<_> = found.into_iter().map(|stored| stored.unwrap().body.unwrap()).collect();
+    assert_eq!(found, bodies);
 }
 
 fn a_newer_answer_replaces_an_older_one_only(ground: &impl Ground) {

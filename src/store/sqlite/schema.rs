@@ -79,7 +79,7 @@ CREATE TABLE answer(
   fetched_at INTEGER NOT NULL, found INTEGER NOT NULL, version INTEGER NOT NULL,
   keep_until INTEGER NOT NULL, status INTEGER NOT NULL,
   answer BLOB NOT NULL,
-  body BLOB,  -- zstd; last, so that reading the rest does not read it
+  body BLOB,  -- zstd if it begins like it; last, so that reading the rest does not read it
   UNIQUE(source, ip)) STRICT;
 CREATE INDEX answer_end ON answer(keep_until);
 CREATE TRIGGER answer_in AFTER INSERT ON answer BEGIN
