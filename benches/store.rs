@@ -89,7 +89,7 @@ async fn work_off(store: &SqliteStore, at_once: u32) {
                 },
             )),
         });
-        store.complete(completed.collect(), now).await.expect("completed");
+        store.complete(completed.collect(), now, None).await.expect("completed");
     }
 }
 
@@ -113,7 +113,7 @@ async fn look_up(store: &Arc<SqliteStore>, first: u32, n: u32) {
                 let looks = vec![Look::from(ip(n))];
                 store.admit(Arc::clone(&ask), looks, true, Timestamp::UNIX_EPOCH).await.expect("admitted");
                 let settled = vec![Settled { ip: ip(n), end: End::Answered(stored(n)) }];
-                store.settle(&ask.account, settled).await.expect("settled");
+                store.settle(&ask.account, settled, None).await.expect("settled");
             }
         });
     }

@@ -110,6 +110,7 @@ impl Lane {
                 _ = stop.called(), if give_up.is_none() => {}
                 () = at(give_up) => self.flights.abort_all(),
             }
+            self.book();
             // Nothing is tried again in a lane that is closed.
             self.fail_waiting(error).await;
         }

@@ -17,7 +17,7 @@ use super::breaker::{Breaker, BreakerSettings, Gate};
 use super::budget::Budget;
 use super::clock::RunClock;
 use super::ending::leaves_the_cache;
-use super::flight::{Asked, Flying, Landed, fly};
+use super::flight::{Flying, Landed};
 use super::intake::{Intake, Source};
 use super::limit::allowance::{Admission, Allowance};
 use super::limit::holdoff::HoldOff;
@@ -38,7 +38,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::sync::{Semaphore, mpsc};
 use tokio::task::{Id, JoinSet};
 use tokio::time::Instant;
 
@@ -47,7 +47,7 @@ const CLAIM_MARGIN: Duration = Duration::from_secs(20);
 
 /// What a batch's attempt may take longer for each address beyond the first: our choice, so that ten thousand have a minute
 /// where one has ten seconds; IPinfo's own client gives a thousand three seconds more than one.
-const PER_ADDRESS: Duration = Duration::from_millis(5);
+pub(super) const PER_ADDRESS: Duration = Duration::from_millis(5);
 
 /// One lane's limits, from the definition and the configuration.
 #[derive(Debug, Clone)]
@@ -117,11 +117,11 @@ pub(super) struct Lane {
     /// The word for all that the cache does not answer: nothing more is sent.
     pub(super) shut: Option<ErrorBody>,
     /// Look-ups that the run may still spend here.
-    budget: Budget,
+    pub(super) budget: Budget,
     pub(super) intake: Intake,
     pub(super) flights: JoinSet<Landed>,
-    aloft: HashMap<Id, Batch>,
-    pace: Pace,
+    pub(super) aloft: HashMap<Id, Batch>,
+    pub(super) pace: Pace,
     /// Whether each address of a batch counts as a look-up of its own.
     pub(super) counts_each: bool,
     pub(super) hold: HoldOff,
@@ -216,6 +216,7 @@ impl Lane {
             while let Some(landed) = self.flights.try_join_next_with_id() {
                 self.settle_landed(landed).await;
             }
+            self.book();
             self.take_what_came().await;
             // Nothing is tried again in a lane that is shut.
             if let Some(error) = self.shut.clone().filter(|_| self.holds_some()) {
@@ -287,9 +288,9 @@ impl Lane {
         }
         let goes_alone = self.is_scouting || self.hold.is_unproven() || gate == Gate::Probe;
         let in_flight = self.flights.len();
-        let undurable = self.memory.as_ref().map_or(0, LaneMemory::undurable);
-        // Together, so that a kill costs at most what may be in flight.
-        if in_flight + undurable >= self.settings.slots || (goes_alone && in_flight > 0) {
+        let slots = self.settings.slots;
+        let is_held_back = self.memory.as_ref().is_some_and(|memory| memory.holds_back(in_flight, slots));
+        if is_held_back || in_flight >= slots || (goes_alone && in_flight > 0) {
             return Err(Step::Wait(None));
         }
         if let Err(due) = self.pace.room(now) {
@@ -335,90 +336,6 @@ impl Lane {
     /// What a request costs of the provider's quotas, in look-ups.
     pub(super) fn cost(&self, batch: &Batch) -> u32 {
         if self.counts_each { u32::try_from(batch.len()).unwrap_or(u32::MAX) } else { 1 }
-    }
-
-    /// Takes the permit and a token, and sends; or puts the batch back.
-    async fn launch(&mut self, mut batch: Batch) {
-        let Some(permit) = self.permit().await else { return self.put_back(batch) };
-        if let Err(due) = self.pace.take(self.cost(&batch)) {
-            self.not_before = Some(due);
-            drop(permit);
-            return self.put_back(batch);
-        }
-        let now = Instant::now();
-        let Some(limit) = self.time_left(&batch, now) else {
-            drop(permit);
-            self.not_sent(std::slice::from_ref(&batch));
-            let error = ErrorBody::new(
-                ErrorType::Deadline,
-                "the look-up's time was over before it could be tried again",
-            );
-            return self.fail(&batch, error).await;
-        };
-        let questions = &self.shared.questions;
-        let Some(definition) = questions.definitions.get(self.number) else { return };
-        let asked = Asked::about(questions.ips(batch.places()));
-        let prepared = match questions.transport.prepare(asked.ips(), definition, self.key.as_ref()) {
-            Ok(prepared) => prepared,
-            Err(lost) => {
-                drop(permit);
-                self.not_sent(std::slice::from_ref(&batch));
-                return self.fail(&batch, ErrorBody::new(lost.error, lost.message)).await;
-            }
-        };
-        batch.attempts += 1;
-        if batch.attempts == 1 {
-            batch.first = Some(now);
-            self.retry_budget.deposit();
-            self.stats.sent += batch.len() as u64;
-        } else {
-            self.stats.retries += 1;
-        }
-        self.stats.requests += 1;
-        self.allowance.sent(u64::from(self.cost(&batch)));
-        self.budget.sent(u64::from(self.cost(&batch)));
-        self.breaker.sent();
-        let wall = self.shared.clock.wall(now);
-        let flight = self.flights.spawn(fly(Arc::clone(&self.flying), asked, prepared, limit, wall, permit));
-        self.aloft.insert(flight.id(), batch);
-    }
-
-    /// The run's permit; none if something else came first.
-    async fn permit(&mut self) -> Option<OwnedSemaphorePermit> {
-        if let Ok(permit) = Arc::clone(&self.shared.permits).try_acquire_owned() {
-            return Some(permit);
-        }
-        let permits = Arc::clone(&self.shared.permits);
-        let end = self.shared.run_end;
-        tokio::select! {
-            biased;
-            permit = permits.acquire_owned() => permit.ok(),
-            Some(landed) = self.flights.join_next_with_id() => {
-                self.settle_landed(landed).await;
-                None
-            }
-            _ = self.shared.stop.called() => None,
-            () = at(end) => None,
-        }
-    }
-
-    /// The attempt's own limit, cut to what the look-up and the run have left.
-    fn time_left(&self, batch: &Batch, now: Instant) -> Option<Duration> {
-        let more =
-            PER_ADDRESS.saturating_mul(u32::try_from(batch.len().saturating_sub(1)).unwrap_or(u32::MAX));
-        let whole = self.settings.timeout.saturating_add(more);
-        let batch_end = batch.first.map(|first| first + self.settings.deadline);
-        let end = [batch_end, self.shared.run_end].into_iter().flatten().min();
-        let left = end.map_or(self.settings.deadline, |end| end.saturating_duration_since(now));
-        (!left.is_zero()).then(|| left.min(whole))
-    }
-
-    /// Back to where it is taken from next.
-    fn put_back(&mut self, batch: Batch) {
-        match &mut self.memory {
-            None => self.intake.again(batch, Instant::now()),
-            Some(memory) => memory.put_back(batch),
-        }
     }
 
     /// Waits for whatever comes first; `now` is when it was decided that there is nothing else to do.
@@ -472,7 +389,6 @@ impl Lane {
         self.tell(Event::Outcome { lane: self.number, place, outcome }).await;
     }
 
-    /// What the requests on their way cost of the provider's quotas, in look-ups.
     /// Whether replies are kept as they came.
     pub(super) fn keeps_raw(&self) -> bool {
         self.flying.keep_raw
@@ -483,6 +399,7 @@ impl Lane {
         is_paced(&self.settings)
     }
 
+    /// What the requests on their way cost of the provider's quotas, in look-ups.
     pub(super) fn cost_aloft(&self) -> u64 {
         self.aloft.values().map(|batch| u64::from(self.cost(batch))).sum()
     }

@@ -23,6 +23,7 @@ mod ending;
 mod flight;
 mod intake;
 mod lane;
+mod launch;
 pub mod limit;
 mod memory;
 pub mod outcome;

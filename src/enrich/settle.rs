@@ -81,11 +81,9 @@ impl Lane {
                         self.apart(&batch, readings, raw, &around, now).await;
                     }
                 }
-                self.book();
                 self.tell_ledger(&around.told, now);
             }
         }
-        self.book();
     }
 
     /// A reply that holds answers: each address gets its own. Those of a batch that may be asked about again are, together.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::{Account, KeyId, Reply, Stored};
+use super::{Account, Early, KeyId, Reply, Stored};
 use crate::provider::{ErrorType, Quota, Window};
 
 /// For whom a look-up is made.
@@ -177,7 +177,7 @@ pub trait Ledger {
     fn admit(&self, ask: Arc<Ask>, looks: Vec<Look>, each: bool, now: Timestamp) -> Reply<Admitted>;
 
     /// Ends admitted look-ups: keeps answers, frees claims. Resolves when all of it is durable.
-    fn settle(&self, account: &Account, settled: Vec<Settled>) -> Reply<()>;
+    fn settle(&self, account: &Account, settled: Vec<Settled>, early: Early) -> Reply<()>;
 
     /// Corrects the count by the provider's word, which wins in both directions. It leaves open whether look-ups still in
     /// flight are counted: so settle what the same reply answered first.

@@ -15,7 +15,7 @@
 //! # Futures
 //! Every call gives a [`Reply`], which owns its data and needs no particular runtime. Nothing happens before it is first
 //! polled. Dropped after that, the call may still be carried out; only its result is lost. It resolves when what it did is
-//! durable.
+//! durable: a power cut does not undo it. Where a caller can use the time, [`Early`] tells it before that.
 
 mod account;
 mod audit;
@@ -45,6 +45,10 @@ pub use sqlite::{Place, SqliteStore};
 
 /// A call's result, in the future.
 pub type Reply<T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send>>;
+
+/// Told as soon as what a call does will outlast this process, though not yet a power cut: a disk takes its milliseconds
+/// for that. Dropped untold where it never will.
+pub type Early = Option<tokio::sync::oneshot::Sender<()>>;
 
 /// Everything that outlives a process. Used as `Arc<dyn Store>`.
 pub trait Store: Cache + Ledger + Audit + Queue + Debug + Send + Sync {}

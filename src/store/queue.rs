@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::{Account, Reply, Settled};
+use super::{Account, Early, Reply, Settled};
 
 /// A look-up to be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -188,7 +188,7 @@ pub trait Queue {
 
     /// Ends tasks: look-up, outcome and end in one transaction. Says which leases still held; what was paid for is kept
     /// even if one did not.
-    fn complete(&self, completed: Vec<Completed>, now: Timestamp) -> Reply<Vec<bool>>;
+    fn complete(&self, completed: Vec<Completed>, now: Timestamp, early: Early) -> Reply<Vec<bool>>;
 
     /// Puts tasks back until `due`, without counting an attempt: the quota is used up, the provider is held off. With
     /// `due` at `now`, the worker goes.

@@ -387,7 +387,7 @@ impl Shift {
         let now = Timestamp::now();
         let Ends { completed, back, failed } = std::mem::take(ends);
         if !completed.is_empty() {
-            let reply = store.complete(completed, now);
+            let reply = store.complete(completed, now, None);
             self.ending.spawn(async move { reply.await.map(drop) });
         }
         for (due, ids) in back {

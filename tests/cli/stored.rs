@@ -55,7 +55,7 @@ impl Content {
                 keep_until: at + SignedDuration::from_hours(24 * 90),
             }),
         };
-        get(self.store.settle(account, vec![Settled { ip, end }]));
+        get(self.store.settle(account, vec![Settled { ip, end }], None));
     }
 
     pub(crate) fn told(&self, account: &Account, left: u64) {

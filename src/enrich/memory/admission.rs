@@ -14,14 +14,51 @@ use tokio::time::Instant;
 /// Most requests whose admission is asked for at once: they share one commit, and unused tokens lie idle.
 const MOST_AT_ONCE: usize = 64;
 
+/// How many times as many are, at the most, where the provider answers faster than the disk.
+const MOST_TIMES: usize = 8;
+
 /// How often to see after a look-up that another process has in flight.
 const SEE_AFTER: Duration = Duration::from_millis(200);
+
+/// How many requests are to be admitted before they can leave.
+#[derive(Debug)]
+pub(super) struct Supply {
+    /// How many times the usual number.
+    times: usize,
+    /// Anything was ever sent: before, the lane waits for the ledger in any case.
+    has_sent: bool,
+    /// The lane could have sent, had the ledger answered.
+    stood_still: bool,
+}
+
+impl Supply {
+    pub(super) const fn new() -> Self {
+        Self { times: 1, has_sent: false, stood_still: false }
+    }
+
+    fn enough(&self, slots: usize, is_paced: bool) -> usize {
+        if is_paced { 1 } else { slots.clamp(1, MOST_AT_ONCE) * self.times }
+    }
+
+    /// The lane took a request, or found none while some were being decided on.
+    fn taken(&mut self, is_some: bool, is_deciding: bool) {
+        self.has_sent |= is_some;
+        self.stood_still |= !is_some && is_deciding && self.has_sent;
+    }
+
+    /// The ledger has answered: more is asked for from now on, if the lane stood still for it.
+    fn arrived(&mut self) {
+        if std::mem::take(&mut self.stood_still) {
+            self.times = (self.times * 2).min(MOST_TIMES);
+        }
+    }
+}
 
 impl LaneMemory {
     /// How many requests to have admitted, so that the lane never waits for the ledger: none while enough are, and one
     /// by one where the provider's pace leaves time.
     fn wants(&self, slots: usize, is_paced: bool) -> usize {
-        let enough = if is_paced { 1 } else { slots.clamp(1, MOST_AT_ONCE) };
+        let enough = self.supply.enough(slots, is_paced);
         if self.closing.is_some() || self.admitting > 0 || self.admitted.len() * 2 >= enough.max(2) {
             return 0;
         }
@@ -70,7 +107,10 @@ impl Lane {
         if !batches.is_empty() {
             self.ask_to_leave(batches, now);
         }
-        self.memory.as_mut()?.admitted.pop_front()
+        let memory = self.memory.as_mut()?;
+        let next = memory.admitted.pop_front();
+        memory.supply.taken(next.is_some(), memory.admitting > 0);
+        next
     }
 
     fn ask_to_leave(&mut self, batches: Vec<Batch>, now: Instant) {
@@ -90,6 +130,9 @@ impl Lane {
     /// Takes the ledger's word.
     pub(super) fn admitted(&mut self, batches: Vec<Batch>, admitted: Admitted) {
         let now = Instant::now();
+        if let Some(memory) = &mut self.memory {
+            memory.supply.arrived();
+        }
         let mut verdicts = admitted.verdicts.into_iter();
         let mut answered = Vec::new();
         for batch in batches {
@@ -181,8 +224,34 @@ impl Lane {
         let ips = batches.iter().flat_map(Batch::places).filter_map(|&place| questions.ip(place));
         let settled: Vec<Settled> = ips.map(|ip| Settled { ip, end: End::NotSent }).collect();
         if let Some(memory) = self.memory.as_mut().filter(|_| !settled.is_empty()) {
-            let reply = memory.memory.store.settle(&memory.keeping.account, settled);
+            let reply = memory.memory.store.settle(&memory.keeping.account, settled, None);
             memory.call(async move { Came::Noted(reply.await) });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_is_admitted_ahead_once_the_lane_has_stood_still() {
+        let mut supply = Supply::new();
+        // The first requests are waited for by every lane.
+        supply.taken(false, true);
+        supply.arrived();
+        assert_eq!(supply.enough(32, false), 32);
+        // One that always finds some does not need more.
+        supply.taken(true, true);
+        supply.arrived();
+        assert_eq!(supply.enough(32, false), 32);
+        // However often it looks in vain meanwhile, it is one wait.
+        for twice in [64, 128, 256, 256] {
+            supply.taken(false, true);
+            supply.taken(false, true);
+            supply.arrived();
+            assert_eq!(supply.enough(32, false), twice);
+        }
+        assert_eq!((supply.enough(500, false), supply.enough(500, true)), (512, 1));
     }
 }

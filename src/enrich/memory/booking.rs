@@ -7,9 +7,10 @@ use super::super::questions::Place;
 use super::{Came, LaneMemory};
 use crate::provider::{ErrorType, Role, Window};
 use crate::store::crash;
-use crate::store::{Completed, End, Settled, StoreError, Stored, TellingOf};
+use crate::store::{Completed, End, Reply, Settled, StoreError, Stored, TellingOf};
 use std::mem::take;
 use std::time::Duration;
+use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 /// How often the provider's own count is handed to the ledger while plenty is left.
@@ -66,11 +67,12 @@ impl Lane {
             None => memory.booking.push(settled),
         }
         memory.outcomes.push((place, if keeps_raw { outcome } else { outcome.without_raw() }));
-        memory.undurable += 1;
+        memory.unkept += 1;
         None
     }
 
-    /// Hands over what was booked since the last time. What ends a task goes with its end in one transaction, whether
+    /// Hands over what was booked since the last time: once a turn of the lane, so that what landed together is kept
+    /// together. What ends a task goes with its end in one transaction, whether
     /// somebody else has it by now or not: what was paid for is kept.
     pub(in crate::enrich) fn book(&mut self) {
         let now = self.shared.clock.wall_now();
@@ -82,37 +84,47 @@ impl Lane {
         crash::point("lane.answered");
         let outcomes = take(&mut memory.outcomes);
         let store = &memory.memory.store;
-        let completing = (!completed.is_empty()).then(|| store.complete(completed, now));
-        let settling = (!settled.is_empty()).then(|| store.settle(&memory.keeping.account, settled));
-        let book = async move {
-            if let Some(reply) = completing {
-                reply.await?;
+        let (early, safe) = oneshot::channel();
+        // The later of the two tells: calls are carried out in their order.
+        let (of_tasks, of_others) =
+            if settled.is_empty() { (Some(early), None) } else { (None, Some(early)) };
+        let completing = (!completed.is_empty()).then(|| store.complete(completed, now, of_tasks));
+        let settling =
+            (!settled.is_empty()).then(|| store.settle(&memory.keeping.account, settled, of_others));
+        let mut booked: Reply<()> = Box::pin(async move {
+            let (completed, settled) = tokio::join!(ended(completing), ended(settling));
+            completed.and(settled)
+        });
+        memory.call(async move {
+            tokio::select! {
+                biased;
+                result = &mut booked => Came::Booked { outcomes, booked: result, was_safe: false },
+                Ok(()) = safe => Came::Safe { outcomes, booked },
             }
-            match settling {
-                Some(reply) => reply.await,
-                None => Ok(()),
-            }
-        };
-        memory.call(async move { Came::Booked { outcomes, booked: book.await } });
+        });
     }
 
     /// Hands the provider's own count of its long windows to the ledger.
     pub(in crate::enrich) fn tell_ledger(&mut self, told: &[Told], now: Instant) {
-        let wall = self.shared.clock.wall(now);
         let Some(memory) = &mut self.memory else { return };
-        for told in told.iter().filter(|told| told.is_long()) {
-            let is_due = memory.told_at.is_none_or(|at| at + TELL_EVERY <= now);
-            if !is_due && told.remaining > FEW_LEFT {
-                continue;
-            }
-            memory.told_at = Some(now);
+        let is_time = memory.told_at.is_none_or(|at| at + TELL_EVERY <= now);
+        let is_due = |told: &&Told| told.is_long() && (is_time || told.remaining <= FEW_LEFT);
+        if !told.iter().any(|told| is_due(&told)) {
+            return;
+        }
+        memory.told_at = Some(now);
+        // What the same reply answered is no longer in flight.
+        self.book();
+        let clock = &self.shared.clock;
+        let Some(memory) = &mut self.memory else { return };
+        for told in told.iter().filter(is_due) {
             let telling = TellingOf {
                 window: told.window.unwrap_or(Window::Day),
                 remaining: told.remaining,
                 limit: told.limit,
-                reset: told.reset.map(|reset| self.shared.clock.wall(now + reset)),
+                reset: told.reset.map(|reset| clock.wall(now + reset)),
             };
-            let reply = memory.memory.store.told(&memory.keeping.account, telling, wall);
+            let reply = memory.memory.store.told(&memory.keeping.account, telling, clock.wall(now));
             memory.call(async move { Came::Noted(reply.await) });
         }
     }
@@ -174,7 +186,14 @@ impl Lane {
                     }
                 }
             }
-            Came::Booked { outcomes, booked } => self.booked(outcomes, booked).await,
+            Came::Safe { outcomes, booked } => self.safe(outcomes, booked),
+            Came::Booked { outcomes, booked, was_safe } => {
+                if let Some(memory) = &mut self.memory {
+                    let waiting = if was_safe { &mut memory.undurable } else { &mut memory.unkept };
+                    *waiting = waiting.saturating_sub(outcomes.len());
+                }
+                self.booked(outcomes, booked).await;
+            }
             Came::Noted(Ok(())) => {}
             Came::Noted(Err(error)) => self.store_failed(error),
         }
@@ -195,13 +214,21 @@ impl Lane {
         }
     }
 
+    /// Answers outlast this process: others may be asked for. They are told once they outlast a power cut too.
+    fn safe(&mut self, outcomes: Vec<(Place, Outcome)>, booked: Reply<()>) {
+        if let Some(memory) = &mut self.memory {
+            memory.unkept = memory.unkept.saturating_sub(outcomes.len());
+            memory.undurable += outcomes.len();
+            memory.call(async move { Came::Booked { outcomes, booked: booked.await, was_safe: true } });
+        }
+    }
+
     /// Answers are durable, or never will be: they were paid for, and are told in either case.
     async fn booked(&mut self, outcomes: Vec<(Place, Outcome)>, booked: Result<(), StoreError>) {
         if let Err(error) = booked {
             self.store_failed(error);
         }
         if let Some(memory) = &mut self.memory {
-            memory.undurable = memory.undurable.saturating_sub(outcomes.len());
             for (place, _) in &outcomes {
                 memory.known.remove(place);
             }
@@ -215,6 +242,14 @@ impl Lane {
         if let Some(memory) = &self.memory {
             memory.memory.failed(error);
         }
+    }
+}
+
+/// The end of a call, if there is one.
+async fn ended<T>(call: Option<Reply<T>>) -> Result<(), StoreError> {
+    match call {
+        Some(reply) => reply.await.map(drop),
+        None => Ok(()),
     }
 }
 

@@ -10,7 +10,8 @@
 //! - [`booking`]: what came of it is durable before anybody hears of it.
 //!
 //! The lane never waits for the store with anything else undone: each call is a task of its own, and the lane takes what
-//! has come of them in its one loop. At most as many answers as may be in flight are received and not yet durable.
+//! has come of them in its one loop. What is in flight and what is received and not yet committed are together never more
+//! than may be in flight: so much a kill costs. Answers that are committed wait for the disk beside that.
 //!
 //! Where there is no store there is no [`LaneMemory`], and none of this happens.
 
@@ -19,6 +20,7 @@ mod booking;
 mod recall;
 mod tasks;
 
+use admission::Supply;
 pub(super) use booking::next_call;
 pub(super) use recall::Ahead;
 pub use tasks::Tasks;
@@ -29,7 +31,7 @@ use super::lane::Closing;
 use super::outcome::Outcome;
 use super::questions::Place;
 use super::stop::{Stop, Stopper};
-use crate::store::{Account, Admitted, Ask, Completed, Settled, Store, StoreError, Stored, Who};
+use crate::store::{Account, Admitted, Ask, Completed, Reply, Settled, Store, StoreError, Stored, Who};
 use jiff::Timestamp;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, OnceLock};
@@ -104,6 +106,9 @@ pub struct Keeping {
 /// How long an answer is kept after it is out of date, for `stale_if_error` and `sift explain`.
 const KEPT_AFTER: Duration = Duration::from_secs(7 * 86_400);
 
+/// Most answers that wait for the disk: what the busiest provider brings in some 50 ms, a few hundred bytes each.
+const MOST_UNDURABLE: usize = 2_048;
+
 /// What has come of a call to the store.
 pub(super) enum Came {
     /// What is kept of these places, and whether they are read for the second time because another process asked.
@@ -112,8 +117,10 @@ pub(super) enum Came {
     Bodies { places: Vec<Place>, stored: Result<Vec<Option<Stored>>, StoreError> },
     /// Whether these may leave.
     Admitted { batches: Vec<Batch>, admitted: Result<Admitted, StoreError> },
-    /// These answers are durable, or cannot be made so.
-    Booked { outcomes: Vec<(Place, Outcome)>, booked: Result<(), StoreError> },
+    /// These answers outlast this process, and wait for the disk.
+    Safe { outcomes: Vec<(Place, Outcome)>, booked: Reply<()> },
+    /// These answers are durable, or cannot be made so; `was_safe`: after [`Self::Safe`].
+    Booked { outcomes: Vec<(Place, Outcome)>, booked: Result<(), StoreError>, was_safe: bool },
     /// Something of which nobody waits for the end was written.
     Noted(Result<(), StoreError>),
 }
@@ -132,6 +139,7 @@ pub(super) struct LaneMemory {
     known: HashMap<Place, Stored>,
     /// Requests whose admission is being decided.
     admitting: usize,
+    supply: Supply,
     /// Admitted, and not yet sent.
     admitted: VecDeque<Batch>,
     /// Why no more is admitted: the lane closes once the last that was has left.
@@ -143,7 +151,9 @@ pub(super) struct LaneMemory {
     /// Tasks that end with it.
     completing: Vec<Completed>,
     outcomes: Vec<(Place, Outcome)>,
-    /// Answers that are received and not yet durable.
+    /// Answers that are received and would not yet outlast this process.
+    unkept: usize,
+    /// Answers that would not yet outlast a power cut.
     undurable: usize,
     /// When the provider's own count was last handed to the ledger.
     told_at: Option<Instant>,
@@ -177,12 +187,14 @@ impl LaneMemory {
             reading: 0,
             known: HashMap::new(),
             admitting: 0,
+            supply: Supply::new(),
             admitted: VecDeque::new(),
             closing: None,
             elsewhere: Vec::new(),
             booking: Vec::new(),
             completing: Vec::new(),
             outcomes: Vec::new(),
+            unkept: 0,
             undurable: 0,
             told_at: None,
         }
@@ -193,9 +205,10 @@ impl LaneMemory {
         self.memory.offline
     }
 
-    /// How many answers are received and not yet durable.
-    pub(super) const fn undurable(&self) -> usize {
-        self.undurable
+    /// Whether no more may leave, with so many in flight: a kill would cost more than may be in flight, or too many answers
+    /// wait for the disk.
+    pub(super) const fn holds_back(&self, in_flight: usize, slots: usize) -> bool {
+        in_flight + self.unkept >= slots || self.undurable >= MOST_UNDURABLE
     }
 
     /// Whether anything is under way or held here.

@@ -9,6 +9,7 @@ pub(super) fn all<G: Ground>(ground: &impl Fn() -> G) {
     jobs_leave_the_reserve_to_people(&ground());
     a_batch_costs_what_it_counts_as(&ground());
     what_was_not_sent_is_given_back(&ground());
+    what_will_outlast_the_process_is_told_early(&ground());
     a_quota_that_is_no_longer_there_holds_nobody_up(&ground());
     keys_have_quotas_of_their_own(&ground());
     several_processes_share_a_short_window(&ground());
@@ -105,7 +106,7 @@ fn a_batch_costs_what_it_counts_as(ground: &impl Ground) {
     assert_eq!((going(&third), third.blocked.map(|blocked| blocked.left)), (0, Some(0)));
     // Those of the first batch were not sent: the call that they cost is given back once.
     let settled = (0..50).map(|n| Settled { ip: ip(n), end: End::NotSent }).collect();
-    get(store.settle(&account(), settled));
+    get(store.settle(&account(), settled, None));
     assert_eq!(get(store.quota(at(0.0)))[0].left, 1);
 }
 
@@ -123,6 +124,21 @@ fn what_was_not_sent_is_given_back(ground: &impl Ground) {
     assert_eq!(get(store.quota(at(midnight)))[0].used, 1);
     settle(&store, 3, End::Nothing(ErrorType::Timeout));
     assert_eq!(get(store.quota(at(midnight)))[0].used, 1);
+}
+
+fn what_will_outlast_the_process_is_told_early(ground: &impl Ground) {
+    let (store, other) = (ground.open(), ground.open());
+    admit(&store, &ask(&[]), [1], 0.0);
+    let (early, safe) = tokio::sync::oneshot::channel();
+    let settled = vec![Settled { ip: ip(1), end: End::Answered(stored(ip(1), 0.0)) }];
+    let settling = store.settle(&account(), settled, Some(early));
+    let seen_by_others = async {
+        safe.await.unwrap();
+        other.answers(&account(), vec![ip(1)], false).await.unwrap()
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let (durable, seen) = runtime.block_on(async { tokio::join!(settling, seen_by_others) });
+    assert!(durable.is_ok() && seen[0].is_some());
 }
 
 fn a_quota_that_is_no_longer_there_holds_nobody_up(ground: &impl Ground) {

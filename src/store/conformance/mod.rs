@@ -90,7 +90,7 @@ pub(super) fn admit(
 }
 
 pub(super) fn settle(store: &Arc<dyn Store>, n: u32, end: End) {
-    get(store.settle(&account(), vec![Settled { ip: ip(n), end }]));
+    get(store.settle(&account(), vec![Settled { ip: ip(n), end }], None));
 }
 
 pub(super) fn going(admitted: &Admitted) -> usize {

@@ -284,7 +284,7 @@ fn by_lease(store: &Arc<dyn Store>, model: &mut Model, call: &Call) -> Result<()
         Call::Complete(_) => {
             let outcome = format!("{lease}").into_bytes();
             let completed = Completed { id, outcome: outcome.clone(), settled: None };
-            prop_assert_eq!(get(store.complete(vec![completed], now)), [held.is_some()]);
+            prop_assert_eq!(get(store.complete(vec![completed], now, None)), [held.is_some()]);
             if let Some(pair) = held {
                 model.tasks.remove(&pair);
                 model.end(pair, Ended::Completed(outcome));

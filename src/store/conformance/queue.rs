@@ -52,7 +52,7 @@ fn completed(id: TaskId, outcome: &str) -> Completed {
 }
 
 fn complete(store: &Arc<dyn Store>, id: TaskId, seconds: f64) -> bool {
-    get(store.complete(vec![completed(id, "{}")], at(seconds)))[0]
+    get(store.complete(vec![completed(id, "{}")], at(seconds), None))[0]
 }
 
 fn a_pair_is_one_task(ground: &impl Ground) {
@@ -122,9 +122,9 @@ fn an_address_is_done_with_its_last_task(ground: &impl Ground) {
     add(&store, vec![job(task("a", 1)), job(task("b", 1)), task("a", 2)]);
     let a = take(&store, "a", 2, "me", 0.0);
     let b = take(&store, "b", 1, "me", 0.0);
-    get(store.complete(vec![completed(a[0].id, "one")], at(1.0)));
+    get(store.complete(vec![completed(a[0].id, "one")], at(1.0), None));
     assert_eq!(get(store.results(None, 9)), []);
-    get(store.complete(vec![completed(a[1].id, "two"), completed(b[0].id, "three")], at(2.0)));
+    get(store.complete(vec![completed(a[1].id, "two"), completed(b[0].id, "three")], at(2.0), None));
     let done = |number, n: u32, job: Option<&str>, outcomes: &[(&str, &str)]| Done {
         number,
         ip: ip(n),
@@ -142,7 +142,7 @@ fn an_address_is_done_with_its_last_task(ground: &impl Ground) {
     // Once more from the start: a new task, and a result of its own.
     assert_eq!(add(&store, vec![task("a", 2)]), (1, 0));
     let again = take(&store, "a", 1, "me", 3.0)[0].id;
-    get(store.complete(vec![completed(again, "four")], at(2.0)));
+    get(store.complete(vec![completed(again, "four")], at(2.0), None));
     assert_eq!(get(store.results(Some(2), 9)), [done(3, 2, None, &[("a", "four")])]);
 }
 
@@ -155,7 +155,7 @@ fn what_was_paid_for_is_kept_even_when_the_lease_is_lost(ground: &impl Ground) {
     let new = take(&store, "abuseipdb", 1, "they", 60.0)[0].id;
     let settled = Settled { ip: ip(1), end: End::Answered(stored(ip(1), 1.0)) };
     let late = Completed { id: old, outcome: vec![], settled: Some((account(), settled)) };
-    assert_eq!(get(store.complete(vec![late], at(61.0))), [false]);
+    assert_eq!(get(store.complete(vec![late], at(61.0), None)), [false]);
     assert!(get(store.answers(&account(), vec![ip(1)], false))[0].is_some());
     assert_eq!(admit(&store, &ask, [1], 62.0).verdicts, [Admission::Answered]);
     assert!(complete(&store, new, 63.0));
@@ -336,7 +336,7 @@ fn very_many_may_fall_due_at_once(ground: &impl Ground) {
         }
         n += leases.len();
         let all = leases.iter().map(|lease| completed(lease.id, "{}")).collect();
-        assert!(get(store.complete(all, at(50_400.0))).into_iter().all(|held| held));
+        assert!(get(store.complete(all, at(50_400.0), None)).into_iter().all(|held| held));
     }
     assert_eq!(n, 10_000);
     assert_eq!(get(store.results(None, 20_000)).len(), 10_000);

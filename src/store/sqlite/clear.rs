@@ -46,7 +46,7 @@ pub(super) async fn prune(
         audit: to_the_end(&inbox, move |db| drop_audit(db, since)).await?,
         results: to_the_end(&inbox, move |db| results::drop_read(db, Some(since), STEP)).await?,
     };
-    inbox.ask(move |db| drop_claims(db, now)).await?;
+    inbox.ask(None, move |db| drop_claims(db, now)).await?;
     give_back(&inbox).await?;
     Ok(pruned)
 }
@@ -58,7 +58,7 @@ where
 {
     let mut found = 0;
     loop {
-        match inbox.ask(step.clone()).await? {
+        match inbox.ask(None, step.clone()).await? {
             0 => return Ok(found),
             n => found += n,
         }
@@ -129,7 +129,7 @@ fn drop_claims(db: &Db, now: Timestamp) -> rusqlite::Result<()> {
 async fn give_back(inbox: &Arc<Inbox>) -> Result<(), StoreError> {
     loop {
         let left: i64 = inbox
-            .ask(|db| {
+            .ask(None, |db| {
                 let mut step = db.conn.prepare_cached(&format!("PRAGMA incremental_vacuum({PAGES})"))?;
                 let mut rows = step.query([])?;
                 while rows.next()?.is_some() {}

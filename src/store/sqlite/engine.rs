@@ -1,14 +1,15 @@
-//! The opened store: two threads, and what they are asked through.
+//! The opened store: three threads, and what they are asked through.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use super::db::Db;
 use super::inbox::Inbox;
-use super::{open, reader, schema, writer};
-use crate::store::{Reply, StoreError};
+use super::{open, reader, schema, sync, writer};
+use crate::store::{Early, Reply, StoreError};
 
 /// Where a store lies, and for how long it keeps what.
 #[derive(Debug, Clone)]
@@ -38,6 +39,7 @@ pub struct SqliteStore {
     pub(super) audit_kept: Duration,
     pub(super) writer: Worker,
     reader: Worker,
+    syncer: Option<JoinHandle<()>>,
 }
 
 impl fmt::Debug for SqliteStore {
@@ -54,9 +56,13 @@ impl SqliteStore {
     pub fn open(place: &Place) -> Result<Self, StoreError> {
         let opened = open::open(&place.folder)?;
         let path = Arc::clone(&opened.writer.path);
-        let writer = Worker::start("sift-store-write", opened.writer, writer::serve)?;
+        let (committed, groups) = sync::committed();
+        let log = Arc::clone(&path);
+        let syncer = start(&path, "sift-store-sync", move || sync::serve(&log, &groups))?;
+        let write = move |db: &Db, inbox: &Inbox| writer::serve(db, inbox, &committed);
+        let writer = Worker::start("sift-store-write", opened.writer, write)?;
         let reader = Worker::start("sift-store-read", opened.reader, reader::serve)?;
-        Ok(Self { path, audit_kept: place.audit_kept, writer, reader })
+        Ok(Self { path, audit_kept: place.audit_kept, writer, reader, syncer: Some(syncer) })
     }
 
     /// The version of every store that is open: an older one is brought up to it.
@@ -86,7 +92,16 @@ impl SqliteStore {
         T: Send + 'static,
         F: FnMut(&Db) -> rusqlite::Result<T> + Send + 'static,
     {
-        self.writer.inbox.ask(run)
+        self.write_early(None, run)
+    }
+
+    /// The same, and has somebody told once it will outlast this process.
+    pub(super) fn write_early<T, F>(&self, early: Early, run: F) -> Reply<T>
+    where
+        T: Send + 'static,
+        F: FnMut(&Db) -> rusqlite::Result<T> + Send + 'static,
+    {
+        self.writer.inbox.ask(early, run)
     }
 
     /// Has something read.
@@ -95,7 +110,7 @@ impl SqliteStore {
         T: Send + 'static,
         F: FnMut(&Db) -> rusqlite::Result<T> + Send + 'static,
     {
-        self.reader.inbox.ask(run)
+        self.reader.inbox.ask(None, run)
     }
 }
 
@@ -104,32 +119,33 @@ impl Drop for SqliteStore {
         // The writer last: SQLite folds the log into the file when the last connection closes.
         self.reader.stop();
         self.writer.stop();
+        if let Some(syncer) = self.syncer.take() {
+            // It ends with the writer, after its last answer; a panic in it was reported when it happened.
+            let _panicked = syncer.join();
+        }
     }
 }
 
 /// One of the store's threads.
 pub(super) struct Worker {
     pub(super) inbox: Arc<Inbox>,
-    thread: Option<std::thread::JoinHandle<()>>,
+    thread: Option<JoinHandle<()>>,
 }
 
 impl Worker {
-    fn start(name: &str, db: Db, serve: fn(&Db, &Inbox)) -> Result<Self, StoreError> {
+    fn start(
+        name: &str,
+        db: Db,
+        serve: impl FnOnce(&Db, &Inbox) + Send + 'static,
+    ) -> Result<Self, StoreError> {
         let inbox = Arc::new(Inbox::new());
-        let path = db.path.to_path_buf();
+        let path = Arc::clone(&db.path);
         let theirs = Arc::clone(&inbox);
-        let thread = std::thread::Builder::new()
-            .name(name.to_owned())
-            .spawn(move || {
-                // Whatever ends the thread, nobody waits for it afterwards.
-                let _closed = theirs.close_on_drop();
-                serve(&db, &theirs);
-            })
-            .map_err(|source| StoreError::Unreachable {
-                what: "start a thread for",
-                path,
-                source: Arc::new(source),
-            })?;
+        let thread = start(&path, name, move || {
+            // Whatever ends the thread, nobody waits for it afterwards.
+            let _closed = theirs.close_on_drop();
+            serve(&db, &theirs);
+        })?;
         Ok(Self { inbox, thread: Some(thread) })
     }
 
@@ -140,6 +156,14 @@ impl Worker {
             let _panicked = thread.join();
         }
     }
+}
+
+fn start(path: &Path, name: &str, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, StoreError> {
+    std::thread::Builder::new().name(name.to_owned()).spawn(run).map_err(|source| StoreError::Unreachable {
+        what: "start a thread for",
+        path: path.to_path_buf(),
+        source: Arc::new(source),
+    })
 }
 
 impl Drop for Worker {

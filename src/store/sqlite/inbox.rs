@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use super::db::Db;
-use crate::store::{Reply, StoreError};
+use crate::store::{Early, Reply, StoreError};
 
 /// Most calls that wait at once: four full transactions of the writer's. Further callers wait before they are let in.
 const BOUND: usize = 1024;
@@ -15,6 +15,8 @@ const BOUND: usize = 1024;
 pub(super) trait Work: Send {
     /// Does it; may be done again if the transaction around it fails.
     fn run(&mut self, db: &Db) -> rusqlite::Result<()>;
+    /// Tells a caller who wants to know that what it did will outlast this process.
+    fn committed(&mut self);
     /// Gives the caller what the last run brought, or the reason why nothing came of it.
     fn reply(self: Box<Self>, fault: Option<StoreError>);
 }
@@ -22,6 +24,7 @@ pub(super) trait Work: Send {
 struct Call<T, F> {
     run: F,
     outcome: Option<T>,
+    early: Early,
     caller: oneshot::Sender<Result<T, StoreError>>,
     _place: OwnedSemaphorePermit,
 }
@@ -32,13 +35,19 @@ impl<T: Send, F: FnMut(&Db) -> rusqlite::Result<T> + Send> Work for Call<T, F> {
         Ok(())
     }
 
+    fn committed(&mut self) {
+        if let Some(early) = self.early.take() {
+            // A caller that has gone does not want to know.
+            let _gone = early.send(());
+        }
+    }
+
     fn reply(self: Box<Self>, fault: Option<StoreError>) {
         let result = match (fault, self.outcome) {
             (None, Some(outcome)) => Ok(outcome),
             (Some(fault), _) => Err(fault),
             (None, None) => Err(StoreError::Closed),
         };
-        // A caller that has gone does not want to know.
         let _gone = self.caller.send(result);
     }
 }
@@ -66,8 +75,8 @@ impl Inbox {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has something done by the thread.
-    pub(super) fn ask<T, F>(self: &Arc<Self>, run: F) -> Reply<T>
+    /// Has something done by the thread. `early` is told once it will outlast this process.
+    pub(super) fn ask<T, F>(self: &Arc<Self>, early: Early, run: F) -> Reply<T>
     where
         T: Send + 'static,
         F: FnMut(&Db) -> rusqlite::Result<T> + Send + 'static,
@@ -77,7 +86,7 @@ impl Inbox {
             let place =
                 Arc::clone(&inbox.room).acquire_owned().await.map_err(|_closed| StoreError::Closed)?;
             let (caller, result) = oneshot::channel();
-            inbox.add(Box::new(Call { run, outcome: None, caller, _place: place }))?;
+            inbox.add(Box::new(Call { run, outcome: None, early, caller, _place: place }))?;
             result.await.unwrap_or(Err(StoreError::Closed))
         })
     }

@@ -13,8 +13,8 @@ use super::value::{At, Ip, Wide, count, key_id, uncount};
 use super::{audit, cache, holder, short, told};
 use crate::provider::Window;
 use crate::store::{
-    Account, Admission, Admitted, Ask, Blocked, End, Ledger, Look, QuotaRow, Reply, Settled, TellingOf, Who,
-    Why,
+    Account, Admission, Admitted, Ask, Blocked, Early, End, Ledger, Look, QuotaRow, Reply, Settled,
+    TellingOf, Who, Why,
 };
 
 impl Ledger for SqliteStore {
@@ -22,9 +22,9 @@ impl Ledger for SqliteStore {
         self.write(move |db| admit(db, &ask, &looks, each, now))
     }
 
-    fn settle(&self, account: &Account, settled: Vec<Settled>) -> Reply<()> {
+    fn settle(&self, account: &Account, settled: Vec<Settled>, early: Early) -> Reply<()> {
         let account = account.clone();
-        self.write(move |db| {
+        self.write_early(early, move |db| {
             let (source, account) = db.account(&account)?;
             settled.iter().try_for_each(|settled| settle(db, source, account, settled))
         })

@@ -29,6 +29,10 @@ const OLDEST_SQLITE: i32 = 3_051_003;
 /// Statements kept ready; the store has fewer.
 const STATEMENTS: usize = 160;
 
+/// Pages in the log (of 4 KiB) from which on it is folded into the file: the writer waits for the disk twice then, and a
+/// page that changed often is written once.
+const FOLD_PAGES: i64 = 8_000;
+
 /// A log is cut back to this after it was folded: a burst must not keep its disk space for ever.
 const LOG_BYTES: i64 = 64 << 20;
 
@@ -54,6 +58,9 @@ pub(super) fn open(folder: &Path) -> Result<Opened, StoreError> {
     usable_file(&file, shared, mode)?;
     let path: Arc<Path> = file.into();
     let writer = connect(&path).and_then(|conn| examine(&path, conn))?;
+    // `sync` waits for the disk, beside the next transaction.
+    writer.pragma_update(None, "synchronous", "NORMAL").map_err(|error| fault(&path, &error))?;
+    writer.pragma_update(None, "wal_autocheckpoint", FOLD_PAGES).map_err(|error| fault(&path, &error))?;
     let reader = connect(&path)?;
     reader.pragma_update(None, "query_only", true).map_err(|error| fault(&path, &error))?;
     let db = |conn| Db::new(conn, Arc::clone(&path)).map_err(|error| unreachable("open", &path, error));
@@ -174,7 +181,7 @@ fn usable_file(file: &Path, shared: bool, mode: u32) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn beside(file: &Path, suffix: &str) -> PathBuf {
+pub(super) fn beside(file: &Path, suffix: &str) -> PathBuf {
     let mut name = file.as_os_str().to_owned();
     name.push(suffix);
     name.into()

@@ -14,8 +14,8 @@ use super::value::{At, Ip, uncount};
 use super::{SqliteStore, ledger, results};
 use crate::store::crash;
 use crate::store::{
-    Added, Completed, Done, Ended, FailedTask, Lease, Purge, Queue, QueueStatus, Released, Reply, Task,
-    TaskId,
+    Added, Completed, Done, Early, Ended, FailedTask, Lease, Purge, Queue, QueueStatus, Released, Reply,
+    Task, TaskId,
 };
 
 /// Delayed tasks and expired leases that one call to take makes ready.
@@ -53,8 +53,8 @@ impl Queue for SqliteStore {
         })
     }
 
-    fn complete(&self, completed: Vec<Completed>, now: Timestamp) -> Reply<Vec<bool>> {
-        self.write(move |db| {
+    fn complete(&self, completed: Vec<Completed>, now: Timestamp, early: Early) -> Reply<Vec<bool>> {
+        self.write_early(early, move |db| {
             let held = completed.iter().map(|completed| complete(db, completed, now)).collect();
             crash::point("queue.completing");
             held

@@ -1,7 +1,7 @@
 //! The one thread of this process that writes.
 //!
-//! What waits is done in one transaction, up to [`GROUP`] calls, and nobody is answered before it is durable: with
-//! `synchronous=FULL` a commit costs an fsync, and a group shares it. A transaction always begins with `BEGIN IMMEDIATE`:
+//! What waits is done in one transaction, up to [`GROUP`] calls, and nobody is answered before it is durable: that is what
+//! `sync` waits for while the next group is done here. A transaction always begins with `BEGIN IMMEDIATE`:
 //! one that reads first and writes later can fail in a way that no waiting helps. If a group fails, each of its calls is
 //! tried alone, so that one that cannot be done does not spoil the others; unless another process has held the lock all
 //! that time, which would be no different for one of them.
@@ -12,30 +12,35 @@ use super::db::Db;
 use super::fault::{PATIENCE_SECONDS, fault, is_busy};
 use super::holder;
 use super::inbox::{Inbox, Work};
-use crate::store::crash;
+use super::sync::{Committed, Group};
+use crate::store::{StoreError, crash};
 
 /// Most calls in one transaction: from here on more per commit gains nothing (STORE.md §2.1 of the design measured 256).
 const GROUP: usize = 256;
 
 /// Works until the inbox is closed and empty.
-pub(super) fn serve(db: &Db, inbox: &Inbox) {
+pub(super) fn serve(db: &Db, inbox: &Inbox, committed: &Committed) {
     loop {
         let group = inbox.next(GROUP);
         if group.is_empty() {
             break;
         }
-        carry_out(db, group);
+        carry_out(db, group, committed);
     }
     // Best effort: claims of a process that has gone are free in any case, and SQLite folds the log itself.
     let _left = patiently(db, &mut [], |_| holder::leave(db));
 }
 
-fn carry_out(db: &Db, mut group: Vec<Box<dyn Work>>) {
+fn carry_out(db: &Db, mut group: Group, committed: &Committed) {
     match patiently(db, &mut group, |_| Ok(())) {
         Ok(()) => {
             crash::point("writer.before-reply");
-            for call in group {
-                call.reply(None);
+            for call in &mut group {
+                call.committed();
+            }
+            if let Err(untaken) = committed.send(group) {
+                // The thread that syncs broke down: nobody can say what will last.
+                untaken.0.into_iter().for_each(|call| call.reply(Some(StoreError::Closed)));
             }
         }
         Err(error) if group.len() == 1 || is_busy(&error) => {
@@ -46,7 +51,7 @@ fn carry_out(db: &Db, mut group: Vec<Box<dyn Work>>) {
         }
         Err(_) => {
             for call in group {
-                carry_out(db, vec![call]);
+                carry_out(db, vec![call], committed);
             }
         }
     }

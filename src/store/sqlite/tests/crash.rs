@@ -90,7 +90,7 @@ fn a_task_is_taken_and_completed_whole_or_not_at_all() {
         assert_eq!(going(&admit(&store, &ask(&[]), [1], 0.0)), 1);
         let settled = Settled { ip: ip(1), end: End::Answered(stored(ip(1), 1.0)) };
         let completed = Completed { id: lease.id, outcome: vec![1], settled: Some((account(), settled)) };
-        get(store.complete(vec![completed], at(1.0)));
+        get(store.complete(vec![completed], at(1.0), None));
         panic!("passed the point");
     }
     // The point, tasks that are ready and leased afterwards, and whether the first is answered.
@@ -134,7 +134,7 @@ fn work(store: &Arc<dyn Store>) {
         for lease in leases {
             let settled = Settled { ip: lease.task.ip, end: End::Answered(stored(lease.task.ip, 1.0)) };
             let completed = Completed { id: lease.id, outcome: vec![1], settled: Some((account(), settled)) };
-            get(store.complete(vec![completed], Timestamp::now()));
+            get(store.complete(vec![completed], Timestamp::now(), None));
         }
     }
 }

@@ -5,6 +5,7 @@ mod full;
 mod places;
 mod short;
 mod speed;
+mod sync;
 
 use std::sync::Arc;
 

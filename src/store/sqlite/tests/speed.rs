@@ -32,7 +32,7 @@ fn work_off(store: &SqliteStore, n: u32) -> Duration {
             outcome: br#"{"status":"ok","verdict":"malicious","score":90,"found":true}"#.to_vec(),
             settled: None,
         });
-        assert!(get(store.complete(completed.collect(), at(1.0))).into_iter().all(|held| held));
+        assert!(get(store.complete(completed.collect(), at(1.0), None)).into_iter().all(|held| held));
     }
     start.elapsed()
 }
