@@ -21,6 +21,10 @@ import time
 
 spec = json.load(sys.stdin)
 master, slave = pty.openpty()
+# A terminal throws away what it has not yet shown when ^C comes; whether that was the middle of a frame is chance.
+modes = termios.tcgetattr(slave)
+modes[3] |= termios.NOFLSH
+termios.tcsetattr(slave, termios.TCSANOW, modes)
 
 
 def resize(rows, columns):
