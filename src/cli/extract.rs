@@ -15,7 +15,7 @@ use crate::output::{OutputError, record::RECORD_VERSION, write_whole_with};
 use crate::plan::rank::rank;
 use jiff::Timestamp;
 use std::fmt::Write as _;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::sync::atomic::AtomicBool;
 
 /// Runs it.
@@ -65,24 +65,29 @@ pub(super) fn failed(target: &str, source: std::io::Error) -> CliError {
     })
 }
 
+/// 64 KiB a write: nothing is waited for here, so there is no life to show line by line.
+const WRITE: usize = 64 * 1024;
+
 fn write_to(
-    out: impl Write,
+    mut out: impl Write,
     indicators: &Indicators,
     order: Option<&[u32]>,
     bare: bool,
 ) -> std::io::Result<()> {
-    // 64 KiB a write: nothing is waited for here, so there is no life to show line by line.
-    let mut out = BufWriter::with_capacity(64 * 1024, out);
-    let mut bytes = Vec::new();
+    let mut bytes = Vec::with_capacity(WRITE + 4096);
     let mut line = |id: u32| -> std::io::Result<()> {
-        bytes.clear();
         append_line(indicators, id, bare, &mut bytes);
-        out.write_all(&bytes)
+        if bytes.len() >= WRITE {
+            out.write_all(&bytes)?;
+            bytes.clear();
+        }
+        Ok(())
     };
     match order {
         Some(order) => order.iter().try_for_each(|&id| line(id))?,
         None => (0..u32::try_from(indicators.len()).unwrap_or(u32::MAX)).try_for_each(&mut line)?,
     }
+    out.write_all(&bytes)?;
     out.flush()
 }
 
@@ -108,7 +113,8 @@ pub(super) fn append_line(indicators: &Indicators, id: u32, bare: bool, line: &m
         if !indicators.append_seen(id, line) {
             line.truncate(without);
         }
-        line.extend_from_slice(format!(",\"v\":{RECORD_VERSION}}}").as_bytes());
+        // Writing to a vector does not fail.
+        drop(write!(line, ",\"v\":{RECORD_VERSION}}}"));
     }
     line.push(b'\n');
 }
