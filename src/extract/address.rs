@@ -5,11 +5,11 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// A plain address: no port, no prefix length, no leading zero in an octet, no space around it. A zone id after an
 /// IPv6 address is cut off.
 pub(super) fn parse(text: &[u8]) -> Option<IpAddr> {
-    if let Some(ip) = parse_v4(text) {
-        return Some(IpAddr::V4(Ipv4Addr::from_bits(ip)));
-    }
     if let Some(ip) = parse_expanded(text) {
         return Some(IpAddr::V6(Ipv6Addr::from_bits(ip)));
+    }
+    if let Some(ip) = parse_v4(text) {
+        return Some(IpAddr::V4(Ipv4Addr::from_bits(ip)));
     }
     let text = std::str::from_utf8(text).ok()?;
     let (address, zone) = text.split_once('%').unwrap_or((text, "-"));
@@ -47,19 +47,31 @@ pub(super) fn parse_v4(text: &[u8]) -> Option<u32> {
 /// IPv6 as Suricata up to 8 writes it: eight groups of four digits.
 fn parse_expanded(text: &[u8]) -> Option<u128> {
     let text: &[u8; 39] = text.try_into().ok()?;
-    let mut bits = 0_u128;
-    for (at, &byte) in text.iter().enumerate() {
-        let digit = match byte {
-            b':' if at % 5 == 4 => continue,
-            _ if at % 5 == 4 => return None,
-            b'0'..=b'9' => byte - b'0',
-            b'a'..=b'f' => byte - b'a' + 10,
-            b'A'..=b'F' => byte - b'A' + 10,
-            _ => return None,
-        };
-        bits = bits << 4 | u128::from(digit);
+    let (mut bits, mut seen) = (0_u128, 0);
+    let (groups, last) = text.as_chunks::<5>();
+    let [a, b, c, d] = *last else { return None };
+    for [a, b, c, d, colon] in groups.iter().copied().chain([[a, b, c, d, b':']]) {
+        let [a, b, c, d] = [a, b, c, d].map(hex);
+        // One bit above the lower four in any of them is enough.
+        seen |= a | b | c | d | (colon ^ b':') << 4 | (colon ^ b':') & 0xf0;
+        bits = bits << 16
+            | u128::from(u16::from(a) << 12 | u16::from(b) << 8 | u16::from(c) << 4 | u16::from(d));
     }
-    Some(bits)
+    (seen < 16).then_some(bits)
+}
+
+/// The value of a hexadecimal digit, 255 for another byte.
+fn hex(digit: u8) -> u8 {
+    const VALUES: [u8; 256] = {
+        let (mut values, mut value) = ([255; 256], 0_u8);
+        while value < 16 {
+            values[b"0123456789abcdef"[value as usize] as usize] = value;
+            values[b"0123456789ABCDEF"[value as usize] as usize] = value;
+            value += 1;
+        }
+        values
+    };
+    VALUES.get(usize::from(digit)).copied().unwrap_or(255)
 }
 
 #[cfg(test)]

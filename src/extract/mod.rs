@@ -18,6 +18,7 @@ mod follow;
 mod gather;
 mod indicators;
 mod json;
+mod layout;
 mod list;
 mod names;
 mod own;

@@ -1,5 +1,7 @@
 //! Turns blocks of lines into batches: the fast scanner where it can, the full parse where it must.
 
+#![expect(clippy::inline_always, reason = "compiled for the processor's lanes with the scanner")]
+
 use std::net::IpAddr;
 
 use super::{
@@ -9,12 +11,14 @@ use super::{
     detect::{trim_end, trim_start},
     event::{self, Event, Line},
     json::{Invalid, string_bytes},
+    layout::Layout,
     list::{self, Entry},
     own,
-    recent::Recent,
-    scan::{Found, Needs, Span, line_end, scan},
+    recent::{Recent, Slot, TextKey},
+    scan::{Found, LineEnd, Needs, Span, is_alone, line_end, scan},
     state::NO_SEVERITY,
     time::Clock,
+    window::{Job, Lanes, widest},
 };
 
 /// How the lines of an input are read.
@@ -31,7 +35,10 @@ pub(super) struct Parser<'o> {
     reading: Reading,
     since_ms: Option<i64>,
     needs: Needs,
+    /// No filter and no context.
+    is_bare: bool,
     clock: Clock,
+    layout: Layout,
     pub(super) recent: Recent,
     pub(super) batch: Batch,
 }
@@ -55,7 +62,41 @@ enum Value<'a> {
     Missing,
     /// Not a string.
     Other,
-    Text(&'a [u8]),
+    /// With its key, if it has one.
+    Text(&'a [u8], Option<TextKey>),
+}
+
+impl<'a> Value<'a> {
+    /// From the text of a value, if it has one, and the value as it stands.
+    fn new(text: Option<&'a [u8]>, raw: Option<&[u8]>) -> Self {
+        match (text, raw) {
+            (Some(text), _) => Self::Text(text, TextKey::of(text)),
+            (None, Some(_)) => Self::Other,
+            (None, None) => Self::Missing,
+        }
+    }
+}
+
+/// Lines of eve.json for the scanner.
+struct EveLines<'p, 'o, 't> {
+    parser: &'p mut Parser<'o>,
+    text: &'t [u8],
+    length: usize,
+}
+
+impl Job for EveLines<'_, '_, '_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) {
+        let mut at = 0;
+        while at < self.length {
+            at = match self.parser.fast_line(lanes, self.text, at, self.length) {
+                Some(next) => next,
+                None => self.parser.slow_line(self.text, at, self.length),
+            };
+        }
+    }
 }
 
 impl<'o> Parser<'o> {
@@ -66,7 +107,12 @@ impl<'o> Parser<'o> {
             reading,
             since_ms,
             needs: Needs::new(options.context, since_ms.is_some(), options.severity.is_some()),
+            is_bare: !options.context
+                && options.event_types.is_empty()
+                && options.severity.is_none()
+                && since_ms.is_none(),
             clock: Clock::default(),
+            layout: Layout::default(),
             recent: Recent::new(),
             batch: Batch::default(),
         }
@@ -82,12 +128,12 @@ impl<'o> Parser<'o> {
     pub(super) fn block(&mut self, text: &[u8], length: usize) {
         let is_fast =
             self.reading == Reading::Eve && !self.options.strict && self.options.event_path.is_none();
+        if is_fast {
+            return widest(EveLines { parser: self, text, length });
+        }
         let mut at = 0;
         while at < length {
-            at = match if is_fast { self.fast_line(text, at, length) } else { None } {
-                Some(next) => next,
-                None => self.slow_line(text, at, length),
-            };
+            at = self.slow_line(text, at, length);
         }
     }
 
@@ -99,23 +145,38 @@ impl<'o> Parser<'o> {
     }
 
     /// Reads the line at `at` if it is one for the scanner, and returns where the next one starts.
-    #[inline]
-    fn fast_line(&mut self, text: &[u8], at: usize, length: usize) -> Option<usize> {
-        let found = scan(text, at, self.needs).ok()?;
-        // The rest of the line takes longer than a fetch.
-        self.recent.prefetch(found.src_ip.of(text));
-        self.recent.prefetch(found.dest_ip.of(text));
-        let end = line_end(text, at, found.stopped).ok()?;
-        let line = text.get(at..end)?;
-        let body = trim_end(line);
+    #[inline(always)]
+    fn fast_line<L: Lanes>(&mut self, lanes: L, text: &[u8], at: usize, length: usize) -> Option<usize> {
+        let found = scan(lanes, text, at, self.needs, &mut self.layout).ok()?;
+        let [src, dest] = [self.sought(text, found.src_ip), self.sought(text, found.dest_ip)];
+        let LineEnd { end, is_doubtful } = line_end(lanes, text, found.stopped).ok()?;
+        if is_doubtful && !is_alone(lanes, text, at, found.stopped, end) {
+            return None;
+        }
+        let body = trim_end(text.get(at..end).unwrap_or_default());
         let is_whole =
             if found.is_closed { at + body.len() == found.stopped } else { body.last() == Some(&b'}') };
-        if end >= length || line.len() > self.options.max_line || !is_whole {
+        if end >= length || end - at > self.options.max_line || !is_whole {
             return None;
         }
         self.batch.counts.lines += 1;
-        self.found(text, &found);
+        if self.is_bare {
+            self.bare(found.is_alert, src, dest);
+        } else {
+            self.found(text, &found, src, dest);
+        }
         Some(end + 1)
+    }
+
+    /// What is found under an address's key, which is looked up soon.
+    #[inline(always)]
+    fn sought<'t>(&self, text: &'t [u8], span: Span) -> Value<'t> {
+        let Some(value) = span.get(text) else { return Value::Missing };
+        let key = TextKey::at(text, span.start, value.len());
+        if let Some(key) = key {
+            self.recent.prefetch(key);
+        }
+        Value::Text(value, key)
     }
 
     #[cold]
@@ -207,9 +268,22 @@ impl<'o> Parser<'o> {
         }
     }
 
+    /// An event from the scanner, of which nothing but the addresses is wanted.
+    #[inline(always)]
+    fn bare(&mut self, is_alert: bool, src: Value<'_>, dest: Value<'_>) {
+        self.batch.counts.events += 1;
+        self.batch.counts.alerts += u64::from(is_alert);
+        if matches!((src, dest), (Value::Missing, Value::Missing)) {
+            self.batch.counts.no_ip_key += 1;
+            return;
+        }
+        let (src, dest) = (self.address(src), self.address(dest));
+        self.batch.counts.with_ip += u64::from(src != NONE || dest != NONE);
+    }
+
     /// An event from the scanner.
     #[inline]
-    fn found(&mut self, text: &[u8], found: &Found) {
+    fn found(&mut self, text: &[u8], found: &Found, src: Value<'_>, dest: Value<'_>) {
         let facts = Facts {
             is_alert: found.is_alert,
             event_type: found.event_type.get(text),
@@ -220,8 +294,7 @@ impl<'o> Parser<'o> {
             signature: found.alert.signature.get(text),
             signature_id: found.alert.signature_id.get(text),
         };
-        let value = |span: Span| span.get(text).map_or(Value::Missing, Value::Text);
-        self.facts(&facts, value(found.src_ip), value(found.dest_ip));
+        self.facts(&facts, src, dest);
     }
 
     /// An event from the full parse.
@@ -239,10 +312,8 @@ impl<'o> Parser<'o> {
             signature: event.alert.signature,
             signature_id: event.alert.signature_id,
         };
-        let other = |raw: Option<&[u8]>| if raw.is_some() { Value::Other } else { Value::Missing };
-        let src = src.as_deref().map_or_else(|| other(event.src_ip), Value::Text);
-        let dest = dest.as_deref().map_or_else(|| other(event.dest_ip), Value::Text);
-        self.facts(&facts, src, dest);
+        let src = Value::new(src.as_deref(), event.src_ip);
+        self.facts(&facts, src, Value::new(dest.as_deref(), event.dest_ip));
     }
 
     #[inline]
@@ -310,39 +381,37 @@ impl<'o> Parser<'o> {
     }
 
     /// The number of an address, [`NONE`] where there is none.
-    #[inline]
+    #[inline(always)]
     fn address(&mut self, value: Value<'_>) -> u32 {
-        let text = match value {
-            Value::Missing => return NONE,
-            Value::Other => {
-                self.batch.counts.bad_ip += 1;
-                return NONE;
-            }
-            Value::Text(text) => text,
-        };
-        let Some(key) = Recent::text_key(text) else { return self.other_address(text) };
-        match self.recent.find(key) {
-            (_, Some(number)) => number,
-            (slot, None) => match address::parse(text) {
-                Some(ip) => {
-                    let number = self.batch.add(ip, Some(slot));
-                    self.recent.put(slot, key, number);
-                    number
-                }
-                None => self.bad_address(),
+        match value {
+            Value::Text(text, Some(key)) => match self.recent.find(key) {
+                (_, Some(number)) => number,
+                (slot, None) => self.fresh_v4(text, key, slot),
             },
+            Value::Text(text, None) => self.other_address(text),
+            Value::Missing => NONE,
+            Value::Other => self.bad_address(),
         }
     }
 
-    /// An address of fewer or more characters is an IPv6 one, and its value is its key.
+    #[inline(never)]
+    fn fresh_v4(&mut self, text: &[u8], key: TextKey, slot: Slot) -> u32 {
+        let Some(ip) = key.v4(text.len()) else { return self.bad_address() };
+        let number = self.batch.add(IpAddr::V4(ip.into()), Some(slot));
+        self.recent.put(slot, key, number);
+        number
+    }
+
+    /// An address of other characters is an IPv6 one.
+    #[inline(never)]
     fn other_address(&mut self, text: &[u8]) -> u32 {
         let Some(ip @ IpAddr::V6(v6)) = address::parse(text) else { return self.bad_address() };
-        let Some(key) = Recent::value_key(v6.to_bits()) else { return self.batch.add(ip, None) };
-        match self.recent.find(key) {
+        let value = v6.to_bits();
+        match self.recent.find_v6(value) {
             (_, Some(number)) => number,
             (slot, None) => {
                 let number = self.batch.add(ip, Some(slot));
-                self.recent.put(slot, key, number);
+                self.recent.put_v6(slot, value, number);
                 number
             }
         }

@@ -13,7 +13,8 @@
 
 use super::{
     json::{Walker, number_end, string_end},
-    window::{WIDTH, Window, line_stops},
+    layout::{Layout, Member, Place},
+    window::{Job, Lanes, STRING, WIDTH, Window},
 };
 
 /// A part of the block: where it starts and ends.
@@ -91,46 +92,198 @@ impl Needs {
 pub(super) struct Odd;
 
 /// Walks over the line that starts at `at` in `text`. There must be more text after the line than a window holds,
-/// else the line is odd.
-#[inline]
-pub(super) fn scan(text: &[u8], at: usize, needs: Needs) -> Result<Found, Odd> {
-    let mut scanner = Scanner { text, at, missing: needs.0, found: Found::default() };
-    scanner.walk()?;
-    scanner.found.stopped = scanner.at;
+/// else the line is odd. What `layout` knows makes it quicker, never different.
+#[inline(always)]
+pub(super) fn scan<L: Lanes>(
+    lanes: L,
+    text: &[u8],
+    at: usize,
+    needs: Needs,
+    layout: &mut Layout,
+) -> Result<Found, Odd> {
+    let mut scanner =
+        Scanner { cursor: Cursor { lanes, text, at }, missing: needs.0, found: Found::default() };
+    scanner.walk(layout)?;
+    scanner.found.stopped = scanner.cursor.at;
     Ok(scanner.found)
 }
 
-struct Scanner<'a> {
-    text: &'a [u8],
-    at: usize,
+/// The same for one line, of which nothing is foreseen.
+pub(super) struct ScanOnce<'a>(pub(super) &'a [u8], pub(super) Needs);
+
+impl Job for ScanOnce<'_> {
+    type Output = Result<Found, Odd>;
+
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) -> Self::Output {
+        scan(lanes, self.0, 0, self.1, &mut Layout::default())
+    }
+}
+
+struct Scanner<'a, L> {
+    cursor: Cursor<'a, L>,
     missing: u16,
     found: Found,
 }
 
-impl Scanner<'_> {
+impl<L: Lanes> Scanner<'_, L> {
     #[inline(always)]
-    fn walk(&mut self) -> Result<(), Odd> {
-        self.expect(b'{')?;
-        if self.peek()? == b'}' {
-            self.at += 1;
-            self.found.is_closed = true;
-            return Ok(());
-        }
-        loop {
-            let key = self.plain_string()?;
-            self.expect(b':')?;
-            self.blank();
-            self.member(key)?;
-            if self.missing == 0 {
+    fn walk(&mut self, layout: &mut Layout) -> Result<(), Odd> {
+        let mut is_first = true;
+        for place in &mut layout.places {
+            if self.step(is_first, place)? {
                 return Ok(());
             }
-            if self.next_member()? {
-                self.found.is_closed = true;
-                return Ok(());
-            }
+            is_first = false;
         }
+        while !self.step(false, &mut Place::default())? {}
+        Ok(())
     }
 
+    /// From the brace or the comma before a key over its value. True where the walk may end.
+    #[inline(always)]
+    fn step(&mut self, is_first: bool, place: &mut Place) -> Result<bool, Odd> {
+        let window = Window::at(self.cursor.text, self.cursor.at).ok_or(Odd)?;
+        let (at, member) = match place.of(window) {
+            Some((length, member)) => (self.cursor.at + length, Some(member)),
+            None => key(self.cursor, is_first, place)?,
+        };
+        self.cursor.at = at;
+        let Some(member) = member else {
+            self.found.is_closed = true;
+            return Ok(true);
+        };
+        self.member(member)?;
+        Ok(self.missing == 0)
+    }
+
+    #[inline(always)]
+    fn member(&mut self, member: Member) -> Result<(), Odd> {
+        match member {
+            Member::Type => {
+                refuse_second(self.found.event_type)?;
+                let value = self.needed(Needs::TYPE)?;
+                self.found.event_type = value;
+                self.found.is_alert = value.of(self.cursor.text) == b"alert";
+                if !self.found.is_alert {
+                    self.missing &= !Needs::ALERT;
+                }
+            }
+            Member::Src => {
+                refuse_second(self.found.src_ip)?;
+                self.found.src_ip = self.needed(Needs::SRC)?;
+            }
+            Member::Dest => {
+                refuse_second(self.found.dest_ip)?;
+                self.found.dest_ip = self.needed(Needs::DEST)?;
+            }
+            Member::Time => {
+                refuse_second(self.found.timestamp)?;
+                self.found.timestamp = self.needed(Needs::TIME)?;
+            }
+            Member::Proto => {
+                refuse_second(self.found.proto)?;
+                self.found.proto = self.needed(Needs::PROTO)?;
+            }
+            Member::Port => {
+                refuse_second(self.found.dest_port)?;
+                self.found.dest_port = self.cursor.digits()?;
+                self.missing &= !Needs::PORT;
+            }
+            Member::Alert if self.missing & Needs::ALERT != 0 || self.found.has_alert => {
+                if self.found.has_alert {
+                    return Err(Odd);
+                }
+                self.found.has_alert = true;
+                self.missing &= !Needs::ALERT;
+                (self.cursor.at, self.found.alert) = alert(self.cursor, self.missing == 0)?;
+            }
+            Member::Text => self.cursor.text_end()?,
+            Member::Alert | Member::Value => self.cursor.skip()?,
+        }
+        Ok(())
+    }
+
+    /// The rest of a plain string, the value of a key that may come once.
+    #[inline(always)]
+    fn needed(&mut self, bit: u16) -> Result<Span, Odd> {
+        self.missing &= !bit;
+        self.cursor.plain_end()
+    }
+}
+
+/// Reads a key up to its value, within the quotes where that is a string, and remembers it in `place`. No member at the
+/// end of the object. What is rarer than a key foreseen takes the cursor by value, so that the walk keeps its own in
+/// registers.
+#[inline(never)]
+fn key<L: Lanes>(
+    mut cursor: Cursor<'_, L>,
+    is_first: bool,
+    place: &mut Place,
+) -> Result<(usize, Option<Member>), Odd> {
+    let start = cursor.at;
+    if is_first {
+        cursor.expect(b'{')?;
+        if cursor.peek()? == b'}' {
+            return Ok((cursor.at + 1, None));
+        }
+    } else if cursor.next_member()? {
+        return Ok((cursor.at, None));
+    }
+    let key = cursor.plain_string()?;
+    cursor.expect(b':')?;
+    cursor.blank();
+    let is_string = cursor.peek()? == b'"';
+    cursor.at += usize::from(is_string);
+    let member = Member::of(key.of(cursor.text), is_string).ok_or(Odd)?;
+    *place = Place::new(cursor.text.get(start..cursor.at).unwrap_or_default(), member);
+    Ok((cursor.at, Some(member)))
+}
+
+/// Inside `alert`. Ends early only if the whole walk may.
+#[inline(never)]
+fn alert<L: Lanes>(mut cursor: Cursor<'_, L>, may_end: bool) -> Result<(usize, AlertSpans), Odd> {
+    let mut alert = AlertSpans::default();
+    cursor.expect(b'{')?;
+    if cursor.peek()? == b'}' {
+        return Ok((cursor.at + 1, alert));
+    }
+    let mut left = 3;
+    loop {
+        let key = cursor.plain_string()?;
+        cursor.expect(b':')?;
+        cursor.blank();
+        let start = cursor.at;
+        cursor.skip()?;
+        let value = Span { start, end: cursor.at };
+        let known = match key.of(cursor.text) {
+            b"severity" => Some(&mut alert.severity),
+            b"signature" => Some(&mut alert.signature),
+            b"signature_id" => Some(&mut alert.signature_id),
+            _ => None,
+        };
+        if let Some(slot) = known {
+            refuse_second(*slot)?;
+            *slot = value;
+            left -= 1;
+            if left == 0 && may_end {
+                return Ok((cursor.at, alert));
+            }
+        }
+        if cursor.next_member()? {
+            return Ok((cursor.at, alert));
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Cursor<'a, L> {
+    lanes: L,
+    text: &'a [u8],
+    at: usize,
+}
+
+impl<L: Lanes> Cursor<'_, L> {
     /// After a member: true at the end of the object, false before the next key.
     #[inline(always)]
     fn next_member(&mut self) -> Result<bool, Odd> {
@@ -145,92 +298,6 @@ impl Scanner<'_> {
                 Ok(true)
             }
             _ => Err(Odd),
-        }
-    }
-
-    #[inline(always)]
-    fn member(&mut self, key: Span) -> Result<(), Odd> {
-        match key.of(self.text) {
-            b"event_type" => {
-                let value = self.needed(Needs::TYPE)?;
-                self.found.event_type = value;
-                self.found.is_alert = value.of(self.text) == b"alert";
-                if !self.found.is_alert {
-                    self.missing &= !Needs::ALERT;
-                }
-            }
-            b"src_ip" => self.found.src_ip = self.needed(Needs::SRC)?,
-            b"dest_ip" => self.found.dest_ip = self.needed(Needs::DEST)?,
-            b"timestamp" => {
-                refuse_second(self.found.timestamp)?;
-                self.found.timestamp = self.needed(Needs::TIME)?;
-            }
-            b"proto" => {
-                refuse_second(self.found.proto)?;
-                self.found.proto = self.needed(Needs::PROTO)?;
-            }
-            b"dest_port" => {
-                refuse_second(self.found.dest_port)?;
-                self.found.dest_port = self.digits()?;
-                self.missing &= !Needs::PORT;
-            }
-            b"alert" if self.missing & Needs::ALERT != 0 || self.found.has_alert => self.alert()?,
-            _ => self.skip()?,
-        }
-        Ok(())
-    }
-
-    /// A plain string, the value of a key that may come once.
-    #[inline(always)]
-    fn needed(&mut self, bit: u16) -> Result<Span, Odd> {
-        let already = match bit {
-            Needs::TYPE => self.found.event_type,
-            Needs::SRC => self.found.src_ip,
-            Needs::DEST => self.found.dest_ip,
-            _ => Span::default(),
-        };
-        refuse_second(already)?;
-        self.missing &= !bit;
-        self.plain_string()
-    }
-
-    /// Inside `alert`. Ends early only if the whole walk may.
-    fn alert(&mut self) -> Result<(), Odd> {
-        if self.found.has_alert {
-            return Err(Odd);
-        }
-        self.found.has_alert = true;
-        self.missing &= !Needs::ALERT;
-        self.expect(b'{')?;
-        if self.peek()? == b'}' {
-            self.at += 1;
-            return Ok(());
-        }
-        let mut left = 3;
-        loop {
-            let key = self.plain_string()?;
-            self.expect(b':')?;
-            self.blank();
-            let start = self.at;
-            self.skip()?;
-            let value = Span { start, end: self.at };
-            let known = match key.of(self.text) {
-                b"severity" => Some(&mut self.found.alert.severity),
-                b"signature" => Some(&mut self.found.alert.signature),
-                b"signature_id" => Some(&mut self.found.alert.signature_id),
-                _ => None,
-            };
-            if let Some(slot) = known {
-                refuse_second(*slot)?;
-                *slot = value;
-                left -= 1;
-                if left == 0 && self.missing == 0 {
-                    return Ok(());
-                }
-            }
-            if self.next_member()? {
-                return Ok(());
-            }
         }
     }
 
@@ -258,17 +325,25 @@ impl Scanner<'_> {
     #[inline(always)]
     fn plain_string(&mut self) -> Result<Span, Odd> {
         self.expect(b'"')?;
+        self.plain_end()
+    }
+
+    /// The same from behind the opening quote on.
+    #[inline(always)]
+    fn plain_end(&mut self) -> Result<Span, Odd> {
         let start = self.at;
-        loop {
-            let stops = Window::at(self.text, self.at).ok_or(Odd)?.string_stops();
-            if stops == 0 {
-                self.at += WIDTH;
-                continue;
+        let mut rest = self.text.get(start..).ok_or(Odd)?;
+        while let Some(bytes) = rest.first_chunk::<STRING>() {
+            let stops = self.lanes.string_stops(bytes);
+            if stops != 0 {
+                let place = stops.trailing_zeros() as usize;
+                let end = self.text.len() - rest.len() + place;
+                self.at = end + 1;
+                return if bytes.get(place) == Some(&b'"') { Ok(Span { start, end }) } else { Err(Odd) };
             }
-            let end = self.at + stops.trailing_zeros() as usize;
-            self.at = end + 1;
-            return if self.text.get(end) == Some(&b'"') { Ok(Span { start, end }) } else { Err(Odd) };
+            rest = rest.get(STRING..).ok_or(Odd)?;
         }
+        Err(Odd)
     }
 
     /// A number that is a port: digits alone.
@@ -286,19 +361,13 @@ impl Scanner<'_> {
     #[inline(always)]
     fn number(&mut self) -> Result<(), Odd> {
         let start = self.at;
-        let mut end = start;
-        loop {
-            let stops = Window::at(self.text, end).ok_or(Odd)?.non_digits();
-            if stops != 0 {
-                end += stops.trailing_zeros() as usize;
-                break;
-            }
-            end += WIDTH;
-        }
-        let is_plain = end > start
-            && self.text.get(start) != Some(&b'0')
-            && matches!(self.text.get(end), Some(b',' | b'}'));
-        self.at = if is_plain { end } else { number_end(self.text, start).ok_or(Odd)? };
+        let rest = self.text.get(start..).ok_or(Odd)?;
+        let stops = Window::at(rest, 0).ok_or(Odd)?.non_digits();
+        let length = stops.trailing_zeros() as usize;
+        let is_plain = (1..WIDTH).contains(&length)
+            && rest.first() != Some(&b'0')
+            && matches!(rest.get(length), Some(b',' | b'}'));
+        self.at = if is_plain { start + length } else { number_end(self.text, start).ok_or(Odd)? };
         Ok(())
     }
 
@@ -308,7 +377,7 @@ impl Scanner<'_> {
         self.at = match self.peek()? {
             b'"' => return self.any_string(),
             b'0'..=b'9' | b'-' => return self.number(),
-            b'{' | b'[' | b't' | b'f' | b'n' => self.nested()?,
+            b'{' | b'[' | b't' | b'f' | b'n' => nested(self.text, self.at)?,
             _ => return Err(Odd),
         };
         Ok(())
@@ -317,19 +386,26 @@ impl Scanner<'_> {
     /// A string that may hold escapes.
     #[inline(always)]
     fn any_string(&mut self) -> Result<(), Odd> {
+        self.expect(b'"')?;
+        self.text_end()
+    }
+
+    /// The same from behind the opening quote on.
+    #[inline(always)]
+    fn text_end(&mut self) -> Result<(), Odd> {
         let start = self.at;
-        if self.plain_string().is_err() {
-            self.at = string_end(self.text, start).ok_or(Odd)?;
+        if self.plain_end().is_err() {
+            self.at = string_end(self.text, start - 1).ok_or(Odd)?;
         }
         Ok(())
     }
+}
 
-    /// An object, a list or a word, up to the end of the line at most.
-    #[cold]
-    fn nested(&self) -> Result<usize, Odd> {
-        let value = Walker::new(line_from(self.text, self.at)).value().map_err(|_| Odd)?;
-        Ok(self.at + value.len())
-    }
+/// The end of an object, a list or a word, up to the end of the line at most.
+#[cold]
+fn nested(text: &[u8], at: usize) -> Result<usize, Odd> {
+    let value = Walker::new(line_from(text, at)).value().map_err(|_| Odd)?;
+    Ok(at + value.len())
 }
 
 fn refuse_second(already: Span) -> Result<(), Odd> {
@@ -339,34 +415,56 @@ fn refuse_second(already: Span) -> Result<(), Odd> {
 /// Places in a line where another text might begin that are looked at one by one; beyond, the line is walked.
 const DOUBTS: u32 = 8;
 
-/// Finds the LF that ends the line from `start` on, from a place in it where nothing more is needed. Odd where the text
-/// ends first, or where another JSON text follows the object.
-#[inline]
-pub(super) fn line_end(text: &[u8], start: usize, mut at: usize) -> Result<usize, Odd> {
-    loop {
-        let stops = line_stops(text, at).ok_or(Odd)?;
-        if stops != 0 {
-            let stop = at + stops.trailing_zeros() as usize;
-            return if text.get(stop) == Some(&b'\n') {
-                Ok(stop)
-            } else {
-                doubtful_line_end(text, start, at)
-            };
-        }
-        at += 64;
-    }
+/// The LF that ends a line.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LineEnd {
+    pub(super) end: usize,
+    /// Something stands after a brace before it.
+    pub(super) is_doubtful: bool,
 }
 
-/// The same where something stands after a brace.
+/// Finds the LF that ends the line, from a place in it on where nothing more is needed. Odd where the text ends first.
+#[inline(always)]
+pub(super) fn line_end<L: Lanes>(lanes: L, text: &[u8], at: usize) -> Result<LineEnd, Odd> {
+    let mut rest = at.checked_sub(1).and_then(|before| text.get(before..)).ok_or(Odd)?;
+    while let Some(bytes) = rest.first_chunk::<65>() {
+        let stops = lanes.line_stops(bytes);
+        if stops != 0 {
+            let place = 1 + stops.trailing_zeros() as usize;
+            let end = text.len() - rest.len() + place;
+            if bytes.get(place) == Some(&b'\n') {
+                return Ok(LineEnd { end, is_doubtful: false });
+            }
+            return doubtful_line_end(text, end);
+        }
+        rest = rest.get(64..).ok_or(Odd)?;
+    }
+    Err(Odd)
+}
+
 #[cold]
-fn doubtful_line_end(text: &[u8], start: usize, mut at: usize) -> Result<usize, Odd> {
+fn doubtful_line_end(text: &[u8], at: usize) -> Result<LineEnd, Odd> {
+    let end = at + memchr::memchr(b'\n', text.get(at..).unwrap_or_default()).ok_or(Odd)?;
+    Ok(LineEnd { end, is_doubtful: true })
+}
+
+#[inline(always)]
+fn line_stops<L: Lanes>(lanes: L, text: &[u8], at: usize) -> Result<u64, Odd> {
+    let bytes = at.checked_sub(1).and_then(|before| text.get(before..)).and_then(<[u8]>::first_chunk);
+    bytes.map(|bytes| lanes.line_stops(bytes)).ok_or(Odd)
+}
+
+/// Whether no other JSON text follows the object of the line from `start` to `end`, looked at from `at` on, a place in it
+/// where nothing more is needed.
+#[inline(never)]
+pub(super) fn is_alone<L: Lanes>(lanes: L, text: &[u8], start: usize, mut at: usize, end: usize) -> bool {
     let mut doubts = 0;
     loop {
-        let mut stops = line_stops(text, at).ok_or(Odd)?;
+        let Ok(mut stops) = line_stops(lanes, text, at) else { return false };
         while stops != 0 {
             let stop = at + stops.trailing_zeros() as usize;
-            if text.get(stop) == Some(&b'\n') {
-                return Ok(stop);
+            if stop >= end {
+                return true;
             }
             if may_begin(text, stop) {
                 doubts += 1;
@@ -374,7 +472,7 @@ fn doubtful_line_end(text: &[u8], start: usize, mut at: usize) -> Result<usize, 
                     return only_object(text, start);
                 }
                 if begins_texts(text, stop) {
-                    return Err(Odd);
+                    return false;
                 }
             }
             stops &= stops - 1;
@@ -402,12 +500,10 @@ fn begins_texts(text: &[u8], at: usize) -> bool {
     true
 }
 
-/// The end of the line from `start` on, if it is one object and no more. What breaks off further on is no second object.
-fn only_object(text: &[u8], start: usize) -> Result<usize, Odd> {
-    let line = line_from(text, start);
-    let mut walker = Walker::new(line);
-    let is_alone = walker.value().is_err() || walker.peek().is_none();
-    if is_alone { Ok(start + line.len()) } else { Err(Odd) }
+/// Whether the line from `start` on is one object and no more. What breaks off further on is no second object.
+fn only_object(text: &[u8], start: usize) -> bool {
+    let mut walker = Walker::new(line_from(text, start));
+    walker.value().is_err() || walker.peek().is_none()
 }
 
 fn line_from(text: &[u8], at: usize) -> &[u8] {
