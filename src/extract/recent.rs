@@ -1,8 +1,10 @@
 //! Recent addresses by what stands in the line, so that a repeat costs neither parsing nor a search of the set.
 
+#![expect(clippy::inline_always, reason = "part of the loop over the lines")]
+
 use super::window::{self, WIDTH, Window};
 
-/// Places for IPv4 addresses, two entries each: 512 KiB a thread.
+/// Places for IPv4 addresses, two entries each: 384 KiB a thread.
 const SLOTS: usize = 1 << 14;
 
 /// Places for IPv6 addresses, which are few in most logs: 32 KiB.
@@ -21,21 +23,12 @@ const _: () = assert!(V6_SLOTS <= V6 as usize, "a slot has 15 bits");
 /// change.
 #[derive(Debug)]
 pub(super) struct Recent {
-    v4: Box<[Pair]>,
-    v6: Box<[Entry<u128>]>,
+    /// Keys and numbers apart: no pair lies across two cache lines, and both come as pages of zeros that take memory when
+    /// they are written to.
+    v4_keys: Vec<[u64; 2]>,
+    v4_numbers: Vec<[u32; 2]>,
+    v6: Vec<(u128, u32)>,
 }
-
-/// Together, so that both are in one fetch.
-#[derive(Debug, Clone, Copy, Default)]
-struct Entry<K> {
-    key: K,
-    number: u32,
-}
-
-/// Two that fall together, the later one first, so that both are in one fetch.
-#[derive(Debug, Clone, Copy, Default)]
-#[repr(align(32))]
-struct Pair([Entry<u64>; 2]);
 
 /// Where a key was looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,30 +90,38 @@ impl TextKey {
 impl Recent {
     pub(super) fn new() -> Self {
         // A key of 0 is no text's; it is an IPv6 address's, but `find_v6` knows.
-        Self { v4: vec![Pair::default(); SLOTS].into(), v6: vec![Entry::default(); V6_SLOTS].into() }
+        Self { v4_keys: vec![[0; 2]; SLOTS], v4_numbers: vec![[0; 2]; SLOTS], v6: vec![(0, 0); V6_SLOTS] }
     }
 
     /// Asks the processor to fetch the place of a text that is looked for soon.
-    #[inline]
+    #[inline(always)]
     pub(super) fn prefetch(&self, key: TextKey) {
-        if let Some(place) = self.v4.get(usize::from(key.slot().0)) {
-            window::prefetch(place);
+        let at = usize::from(key.slot().0);
+        if let Some(keys) = self.v4_keys.get(at) {
+            window::prefetch(keys);
+        }
+        if let Some(numbers) = self.v4_numbers.get(at) {
+            window::prefetch(numbers);
         }
     }
 
     /// The number known for a text, and where to put it.
-    #[inline]
+    #[inline(always)]
     pub(super) fn find(&self, key: TextKey) -> (Slot, Option<u32>) {
         let slot = key.slot();
-        let Some(Pair([first, second])) = self.v4.get(usize::from(slot.0)) else { return (slot, None) };
-        let entry = if first.key == key.0 { first } else { second };
-        (slot, (entry.key == key.0).then_some(entry.number))
+        let at = usize::from(slot.0);
+        let (Some([first, second]), Some(numbers)) = (self.v4_keys.get(at), self.v4_numbers.get(at)) else {
+            return (slot, None);
+        };
+        let number = if *first == key.0 { numbers[0] } else { numbers[1] };
+        (slot, (*first == key.0 || *second == key.0).then_some(number))
     }
 
+    /// The later one stands first.
     pub(super) fn put(&mut self, slot: Slot, key: TextKey, number: u32) {
-        if let Some(Pair(entries)) = self.v4.get_mut(usize::from(slot.0)) {
-            let [last, _] = *entries;
-            *entries = [Entry { key: key.0, number }, last];
+        let at = usize::from(slot.0);
+        if let (Some(keys), Some(numbers)) = (self.v4_keys.get_mut(at), self.v4_numbers.get_mut(at)) {
+            (*keys, *numbers) = ([key.0, keys[0]], [number, numbers[0]]);
         }
     }
 
@@ -130,31 +131,27 @@ impl Recent {
         let folded = (value as u64) ^ ((value >> 64) as u64).rotate_left(23);
         let spread = folded.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - V6_SLOTS.ilog2());
         let entry = usize::try_from(spread).ok().and_then(|at| self.v6.get(at));
-        let known = entry.filter(|entry| entry.key == value && value != 0);
+        let known = entry.filter(|(key, _)| *key == value && value != 0);
         #[expect(clippy::cast_possible_truncation, reason = "below V6_SLOTS, which fits")]
-        (Slot(spread as u16 | V6), known.map(|entry| entry.number))
+        (Slot(spread as u16 | V6), known.map(|(_, number)| *number))
     }
 
     pub(super) fn put_v6(&mut self, slot: Slot, value: u128, number: u32) {
         if let Some(entry) = self.v6.get_mut(usize::from(slot.0 & !V6)) {
-            *entry = Entry { key: value, number };
+            *entry = (value, number);
         }
     }
 
     /// The fresh address with number `local` has the number `id` in the whole set.
     pub(super) fn settle(&mut self, slot: Slot, local: u32, id: u32) {
-        let settle = |number: &mut u32| {
-            if *number == local | LOCAL {
-                *number = id;
-            }
+        let at = usize::from(slot.0 & !V6);
+        let numbers = if slot.0 & V6 == 0 {
+            self.v4_numbers.get_mut(at).map(<[u32; 2]>::as_mut_slice)
+        } else {
+            self.v6.get_mut(at).map(|(_, number)| std::slice::from_mut(number))
         };
-        if slot.0 & V6 != 0 {
-            if let Some(entry) = self.v6.get_mut(usize::from(slot.0 & !V6)) {
-                settle(&mut entry.number);
-            }
-        } else if let Some(Pair([first, second])) = self.v4.get_mut(usize::from(slot.0)) {
-            settle(&mut first.number);
-            settle(&mut second.number);
+        for number in numbers.into_iter().flatten().filter(|number| **number == local | LOCAL) {
+            *number = id;
         }
     }
 }
