@@ -13,7 +13,7 @@ use super::{
     indicators::Addresses,
     names::{Known, Names, Signatures},
     state::{ALERT, DEST, INBOUND, NO_SEVERITY, OUTBOUND, SRC, Sighting, State},
-    time, window,
+    time,
 };
 
 /// Signatures kept for an address.
@@ -141,7 +141,7 @@ impl Contexts {
     #[inline]
     pub(super) fn prefetch(&self, id: u32) {
         if let Some(state) = self.states.get(id as usize) {
-            window::prefetch(state);
+            state.prefetch();
         }
     }
 

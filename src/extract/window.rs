@@ -462,7 +462,7 @@ mod imp {
     }
 }
 
-/// Asks the processor to fetch what `value` refers to, its first 64 bytes.
+/// Asks the processor to fetch what `value` refers to, the 64 bytes that it begins in.
 #[inline(always)]
 pub(super) fn prefetch<T>(value: &T) {
     imp::prefetch(value);
