@@ -95,15 +95,18 @@ impl Batch {
         number
     }
 
-    /// The number of a protocol. Names are few, and the same one follows itself.
+    /// The number of a protocol. Names are few and short, and the same one follows itself. One for which there is no
+    /// number has none.
     pub(super) fn proto(&mut self, name: &[u8]) -> u8 {
-        let at = self.protos.iter().position(|known| **known == *name).unwrap_or_else(|| {
-            if self.protos.len() < usize::from(NO_PROTO) {
-                self.protos.push(name.into());
-            }
-            self.protos.len() - 1
-        });
-        u8::try_from(at).unwrap_or(NO_PROTO)
+        let is_it = |known: &[u8]| known.len() == name.len() && known.iter().eq(name);
+        if let Some(at) = self.protos.iter().position(|known| is_it(known)) {
+            return u8::try_from(at).unwrap_or(NO_PROTO);
+        }
+        let at = u8::try_from(self.protos.len()).unwrap_or(NO_PROTO);
+        if at < NO_PROTO {
+            self.protos.push(name.into());
+        }
+        at
     }
 
     /// The number of a signature, from the raw values of its id and its name.
@@ -137,5 +140,20 @@ impl RawSignature {
     fn of(self, names: &[u8]) -> (&[u8], &[u8]) {
         let part = |start: u32, end: u32| names.get(start as usize..end as usize).unwrap_or_default();
         (part(self.id_start, self.name_start), part(self.name_start, self.name_end))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_protocol_beyond_the_last_number_is_not_taken_for_another() {
+        let mut batch = Batch::default();
+        for n in 0..255_u8 {
+            assert_eq!(batch.proto(format!("P{n}").as_bytes()), n);
+        }
+        assert_eq!(batch.proto(b"one more"), NO_PROTO);
+        assert_eq!((batch.proto(b"P254"), batch.proto(b"P0")), (254, 0));
     }
 }
