@@ -30,8 +30,8 @@ pub(super) fn run(args: Extract, global: &Global) -> Result<Exit, CliError> {
     not_an_input(&inputs, args.output.as_deref())?;
     let mut flags = Flags::default();
     flags.input(&args.input);
-    let settings = Settings::load(global, flags, None)?;
-    let mut options = options(&args.input, &settings.loaded.config, Timestamp::now())?;
+    let config = Settings::config(global, flags)?;
+    let mut options = options(&args.input, &config, Timestamp::now())?;
     // The rank needs the context, whether or not it is printed.
     options.context = !args.no_context || args.sort == ExtractSort::Rank;
     let extraction = extract::extract(&inputs, &options, &AtomicBool::new(false))?;

@@ -5,7 +5,7 @@ use super::flags::Flags;
 use super::keyring::Finder;
 use super::report::{CliError, say};
 use super::{log, voice};
-use crate::config::{Environment, Folders, Loaded, Request, load};
+use crate::config::{Config, Environment, Folders, Loaded, Request, load};
 use crate::provider::{Definition, Table};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -47,6 +47,24 @@ impl Settings {
         notices.iter().for_each(voice::warn);
         let is_missing_some = !faults.0.is_empty();
         Ok(Self { env, folders, loaded, table, is_missing_some })
+    }
+
+    /// The configuration alone, for a command that asks nobody. The definitions, which take longer to read than a small
+    /// log, are read only where it names providers, to tell a name that nobody has.
+    ///
+    /// # Errors
+    /// Every fault of the configuration.
+    pub(super) fn config(global: &Global, flags: Flags) -> Result<Config, CliError> {
+        let env = Environment::of_process();
+        let folders = Folders::find(&env);
+        let loaded = load(&request(global, flags, None), &env, &folders)?;
+        log::settle(global, &loaded.config.log);
+        if !loaded.config.providers.is_empty() {
+            let (table, ..) = Table::load_sound(Some(&definitions(&folders)))?;
+            loaded.check_providers(&table.names().collect::<Vec<_>>())?;
+        }
+        loaded.warnings.iter().for_each(voice::warn);
+        Ok(loaded.config)
     }
 
     /// Finds keys.

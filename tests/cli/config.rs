@@ -43,6 +43,21 @@ fn check_names_every_fault_in_one_go() {
 }
 
 #[test]
+fn extract_reads_definitions_only_for_the_names_in_the_configuration() {
+    let home = Home::new();
+    home.put("config/sift/providers/ours.toml", "this is no definition");
+    let list = home.put("list.txt", "203.0.113.7\n");
+    let extract = || home.run(&["extract", "-q", "--no-context", list.to_str().unwrap()]);
+    let output = extract();
+    assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(0), "203.0.113.7\n"));
+    assert_eq!(stderr(&output), "", "nobody is asked, so no definition matters");
+    home.put("config/sift/config.toml", "[providers.virustotl]\nrate = \"4/min\"\n");
+    let output = extract();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("unknown provider 'virustotl'"), "{}", stderr(&output));
+}
+
+#[test]
 fn check_of_a_file_that_is_not_in_its_place() {
     let home = Home::new();
     let file = home.put("other.toml", "timeout = \"5s\"\nretries = -1\n");

@@ -42,8 +42,8 @@ pub(in crate::cli) async fn run(args: Extract, global: &Global) -> Result<Exit, 
     }
     let mut flags = Flags::default();
     flags.input(&args.input);
-    let settings = Settings::load(global, flags, None)?;
-    let mut options = options(&args.input, &settings.loaded.config, Timestamp::now())?;
+    let config = Settings::config(global, flags)?;
+    let mut options = options(&args.input, &config, Timestamp::now())?;
     options.context = !args.no_context;
     let (stopper, stop) = stop::channel();
     signals::listen(stopper, Arc::default(), None)
