@@ -131,10 +131,7 @@ mod imp {
 
     #[inline]
     pub(super) fn widest<J: Job>(job: J) -> J::Output {
-        if is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("bmi2") {
-            // SAFETY: this processor has what the function is compiled for.
-            unsafe { with_avx512(job) }
-        } else if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi2") {
+        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi2") {
             // SAFETY: this processor has what the function is compiled for.
             unsafe { with_avx2(job) }
         } else {
@@ -142,16 +139,9 @@ mod imp {
         }
     }
 
-    // BMI1 came together with BMI2 (Haswell, Excavator), and AVX2 with AVX512BW; both are asked for all the same, by the
-    // names that imply them.
     #[target_feature(enable = "avx2,bmi2")]
     fn with_avx2<J: Job>(job: J) -> J::Output {
         job.run(Avx2(()))
-    }
-
-    #[target_feature(enable = "avx2,avx512bw,bmi2")]
-    fn with_avx512<J: Job>(job: J) -> J::Output {
-        job.run(Avx512(()))
     }
 
     #[derive(Clone, Copy)]
@@ -186,24 +176,6 @@ mod imp {
         fn line_stops(self, bytes: &[u8; 65]) -> u64 {
             // SAFETY: `self` proves it.
             unsafe { avx2::line_stops(bytes) }
-        }
-    }
-
-    /// Proof that there are AVX2 and AVX512BW: made in `with_avx512` alone.
-    #[derive(Clone, Copy)]
-    struct Avx512(());
-
-    impl Lanes for Avx512 {
-        #[inline(always)]
-        fn string_stops(self, bytes: &[u8; STRING]) -> u32 {
-            // SAFETY: `self` proves it.
-            unsafe { avx2::string_stops(bytes) }
-        }
-
-        #[inline(always)]
-        fn line_stops(self, bytes: &[u8; 65]) -> u64 {
-            // SAFETY: `self` proves it.
-            unsafe { avx512::line_stops(bytes) }
         }
     }
 
@@ -356,48 +328,9 @@ mod imp {
         }
     }
 
-    mod avx512 {
-        use core::arch::x86_64::{
-            __m512i, _mm512_cmpeq_epi8_mask, _mm512_or_si512, _mm512_set_epi64, _mm512_set1_epi8,
-        };
-
-        use super::part;
-
-        #[inline]
-        #[target_feature(enable = "avx512bw")]
-        fn load(bytes: &[u8; 64]) -> __m512i {
-            let at = |start: usize| i64::from_le_bytes(part(bytes, start));
-            _mm512_set_epi64(at(56), at(48), at(40), at(32), at(24), at(16), at(8), at(0))
-        }
-
-        #[inline]
-        #[target_feature(enable = "avx512bw")]
-        fn is(bytes: __m512i, byte: u8) -> u64 {
-            _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8(byte.cast_signed()))
-        }
-
-        #[inline]
-        #[target_feature(enable = "avx512bw")]
-        pub(super) fn line_stops(bytes: &[u8; 65]) -> u64 {
-            let (before, bytes) = (load(&part(bytes, 0)), load(&part(bytes, 1)));
-            let may_stop = is(before, b'}') | is(bytes, b'\n');
-            if may_stop == 0 {
-                return 0;
-            }
-            let closes = is(_mm512_or_si512(bytes, _mm512_set1_epi8(0x20)), b'}');
-            may_stop & !(is(bytes, b',') | closes)
-        }
-    }
-
     #[cfg(test)]
     pub(super) fn all<J: Job + Copy>(job: J) -> Vec<J::Output> {
-        let mut all = vec![job.run(Sse2)];
-        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi2") {
-            // SAFETY: this processor has what the function is compiled for.
-            all.push(unsafe { with_avx2(job) });
-        }
-        all.push(widest(job));
-        all
+        vec![job.run(Sse2), widest(job)]
     }
 }
 
