@@ -153,8 +153,11 @@ mod tests {
             "{}",
             " {} 17 [] ",
         ] {
-            for string in &strings {
-                let line = format!("{start}{string}}}{between}{second}");
+            // What is dropped around a line may stand behind it.
+            for (string, tail) in
+                strings.iter().flat_map(|string| ["", "\0", " \0\0\r"].map(|tail| (string, tail)))
+            {
+                let line = format!("{start}{string}}}{between}{second}{tail}");
                 check(line.as_bytes());
                 let options = Options { threads: 1, context: false, ..Options::default() };
                 let found: Vec<_> =

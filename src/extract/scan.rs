@@ -12,6 +12,7 @@
 #![expect(clippy::inline_always, reason = "the walk is one loop; split up it takes a fifth longer")]
 
 use super::{
+    detect::trim_end,
     json::{Walker, number_end, string_end},
     layout::{Layout, Member, Place},
     window::{Job, Lanes, STRING, WIDTH, Window},
@@ -506,7 +507,8 @@ fn only_object(text: &[u8], start: usize) -> bool {
     walker.value().is_err() || walker.peek().is_none()
 }
 
+/// The line from `at` on, without what is dropped behind one.
 fn line_from(text: &[u8], at: usize) -> &[u8] {
     let rest = text.get(at..).unwrap_or_default();
-    rest.get(..memchr::memchr(b'\n', rest).unwrap_or(rest.len())).unwrap_or_default()
+    trim_end(rest.get(..memchr::memchr(b'\n', rest).unwrap_or(rest.len())).unwrap_or_default())
 }
