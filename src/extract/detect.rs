@@ -1,6 +1,6 @@
 //! Tells what an input holds from its first lines.
 
-use super::{list, list::Entry, own};
+use super::{json::Walker, list, list::Entry, own};
 use crate::input::is_padding;
 
 /// What the beginning of an input looks like.
@@ -26,7 +26,9 @@ pub(super) fn shape(prefix: &[u8], is_all: bool) -> Shape {
     while let Some(line) = lines.next() {
         let is_cut = !is_all && lines.peek().is_none();
         match line {
-            b"{" if !is_cut => return Shape::Pretty,
+            // A member or the end must come next; else it is what is left of an event.
+            b"{" if matches!(lines.peek(), Some([b'"' | b'}', ..])) => return Shape::Pretty,
+            b"{" if !is_cut => {}
             [b'{', ..] => match own::is_record(line) {
                 Some(true) => return Shape::Own,
                 Some(false) => return Shape::Eve,
@@ -34,6 +36,8 @@ pub(super) fn shape(prefix: &[u8], is_all: bool) -> Shape {
                 None if is_cut => return Shape::Eve,
                 None => {}
             },
+            // One whole list among other lines is a line that holds no object.
+            [b'[', ..] if lines.peek().is_some() && is_whole(line) => {}
             [b'[', rest @ ..] if matches!(trim(rest).first(), None | Some(b'{' | b'[' | b']')) => {
                 return Shape::Array;
             }
@@ -45,6 +49,12 @@ pub(super) fn shape(prefix: &[u8], is_all: bool) -> Shape {
         }
     }
     if comments { Shape::List } else { Shape::Unknown }
+}
+
+/// Whether it is one JSON text.
+fn is_whole(line: &[u8]) -> bool {
+    let mut walker = Walker::new(line);
+    walker.value().is_ok() && walker.peek().is_none()
 }
 
 /// Without what is dropped around a line.
@@ -91,6 +101,12 @@ mod tests {
         check("# nothing\n", Shape::List);
         check("[{\"src_ip\":\"192.0.2.1\"}]", Shape::Array);
         check("[\n {\"src_ip\":\"192.0.2.1\"}]", Shape::Array);
+        check("[]\n{\"src_ip\":\"192.0.2.1\"}\n", Shape::Eve);
+        check("[1,{\"a\":2}]\n{\"src_ip\":\"192.0.2.1\"}\n", Shape::Eve);
+        check("[]\n[]\n", Shape::Array);
+        check("[{\"src_ip\":\"192.0.2.1\"},\n{\"src_ip\":\"192.0.2.2\"}]\n", Shape::Array);
+        check("{\n{\"src_ip\":\"192.0.2.1\"}\n", Shape::Eve);
+        check("{\n}\n", Shape::Pretty);
         check("{\n  \"src_ip\": \"192.0.2.1\"\n}\n", Shape::Pretty);
         check("lorem ipsum\ndolor\n", Shape::Unknown);
     }
