@@ -19,8 +19,8 @@ const V6: u16 = 1 << 15;
 const _: () = assert!(SLOTS <= V6 as usize, "a slot has 15 bits");
 const _: () = assert!(V6_SLOTS <= V6 as usize, "a slot has 15 bits");
 
-/// A cache with one place for each key, two entries in it for IPv4, the latest win. What it says is always right: numbers of addresses never
-/// change.
+/// A cache with one place for each key, two entries in it for IPv4, the latest win. What it says is always right: numbers of
+/// addresses never change.
 #[derive(Debug)]
 pub(super) struct Recent {
     /// Keys and numbers apart: no pair lies across two cache lines, and both come as pages of zeros that take memory when

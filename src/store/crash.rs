@@ -1,8 +1,9 @@
-//! Named points at which a test has the process end on the spot, as a power cut or `kill -9` would.
+//! Named points at which a test has the process end on the spot, as `kill -9` would.
 //!
 //! Only in builds with debug assertions: `SIFT_CRASH_AT=NAME` ends it the first time that it passes the point,
-//! `SIFT_CRASH_AT=NAME:N` the Nth time. The points are listed with what they prove in `sqlite::schema`; those of the worker's own code are `worker.taken` (leases are held, nothing is asked),
-//! `lane.answered` (a reply is here, nothing is kept of it) and `worker.finished` (it is kept).
+//! `SIFT_CRASH_AT=NAME:N` the Nth time. The points are listed with what they prove in `sqlite::schema`; those of the
+//! worker's own code are `worker.taken` (leases are held, nothing is asked), `lane.answered` (a reply is here, nothing is kept
+//! of it) and `worker.finished` (it is kept).
 
 /// Passes the point, or does not.
 #[cfg(debug_assertions)]

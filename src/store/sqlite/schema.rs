@@ -40,7 +40,8 @@
 //! | point | in the store | afterwards |
 //! |---|---|---|
 //! | `writer.before-begin`, `writer.before-commit` | nothing of the group | as if never called |
-//! | `writer.after-commit`, `writer.before-reply` | all of the group | done, though nobody was told |
+//! | `writer.after-commit`, `writer.before-reply` | all of the group; after a power cut all or nothing of it | done, though nobody was told; or as if never called |
+//! | …committed and not yet synced | as above | a caller was told early at the most, never that it is durable |
 //! | …in `enqueue` | all tasks or none | enqueued again: those there are `already` |
 //! | …in `admit` | counted and claimed, not sent | on the safe side; the claim is free, the count stays until the provider's word corrects it |
 //! | …in `settle` | answer, audit and claim together, or none of them | asked again, or in the cache |

@@ -2,7 +2,7 @@
 //!
 //! The writer commits into the log without waiting for the disk (`synchronous=NORMAL`): from then on what was done
 //! outlasts this process, and the next group can be worked off. This thread waits for the disk, once for all the groups
-//! that have come meanwhile, and only then answers who asked. Measured: on a disk that takes 8 ms, 4 to 8 times the
+//! that have come meanwhile, and only then answers who asked. Measured: on a disk that takes 8 ms, four times the
 //! look-ups a second.
 //!
 //! It syncs the log through a descriptor of its own. That is safe: SQLite's locks are on the database and the shared index,
