@@ -26,7 +26,7 @@ pub(super) async fn run(args: Simulate) -> Result<Exit, CliError> {
     let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
     let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
     let scenario = named_scenario(&args.scenario)?;
-    let server = Server::bind(scenario, args.listen, args.seed).await?;
+    let server = Server::bind(scenario, args.listen, args.seed).await?.with_exact_latencies()?;
     print(&format!("listening on http://{}\n", server.addr()))?;
     let ledger = server.ledger();
     server

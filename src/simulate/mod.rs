@@ -94,6 +94,7 @@
 //! [`Ledger`]'s snapshot as JSON, `/__reset` empties it and starts all limits afresh, `/__trap` is a place for redirects
 //! to lead to: the ledger says whether a key followed.
 
+mod alarm;
 mod body;
 mod dialect;
 mod fault;

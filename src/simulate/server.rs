@@ -10,6 +10,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
+use super::alarm::Alarm;
 use super::http::{Parsed, parse, reason};
 use super::ledger::{Ledger, Outcome};
 use super::reply::{Act, JSON, Reply};
@@ -42,6 +43,9 @@ pub enum SimulateError {
         #[source]
         source: std::io::Error,
     },
+    /// The system's timer, which exact latencies need.
+    #[error("cannot use a timer")]
+    Timer(#[source] std::io::Error),
 }
 
 /// The simulator, listening.
@@ -50,6 +54,7 @@ pub struct Server {
     addr: SocketAddr,
     listener: TcpListener,
     world: Arc<World>,
+    alarm: Option<Arc<Alarm>>,
 }
 
 impl Server {
@@ -69,7 +74,18 @@ impl Server {
         let addr = listener.local_addr().map_err(fail)?;
         // The one look at the system's clock: all later times are this plus what tokio's clock says has passed.
         let world = Arc::new(World::new(scenario, seed, addr, Instant::now(), jiff::Timestamp::now()));
-        Ok(Self { addr, listener, world })
+        Ok(Self { addr, listener, world, alarm: None })
+    }
+
+    /// Holds answers back to the tenth of a millisecond instead of the two that tokio's timers may be late. For a server
+    /// with a runtime of its own: a paused clock would not end its waits.
+    ///
+    /// # Errors
+    ///
+    /// [`SimulateError::Timer`] if the system has no timer left.
+    pub fn with_exact_latencies(mut self) -> Result<Self, SimulateError> {
+        self.alarm = Some(Arc::new(Alarm::new().map_err(SimulateError::Timer)?));
+        Ok(self)
     }
 
     /// Where it listens.
@@ -88,18 +104,26 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// None at present: what fails on a connection ends that connection.
+    /// [`SimulateError::Timer`] if the timer fails; what fails on a connection ends that connection.
     ///
     /// # Cancellation
     ///
     /// Dropping the future drops all connections, as `stop` does.
     pub async fn run(self, stop: impl Future<Output = ()>) -> Result<(), SimulateError> {
         let mut connections = JoinSet::new();
-        tokio::pin!(stop);
+        let alarm = self.alarm.clone();
+        let rings = async move {
+            match &alarm {
+                Some(alarm) => alarm.ring().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::pin!(stop, rings);
         loop {
             tokio::select! {
                 biased;
                 () = &mut stop => return Ok(()),
+                failed = &mut rings => return failed.map_err(SimulateError::Timer),
                 Some(ended) = connections.join_next(), if !connections.is_empty() => {
                     if let Err(error) = ended {
                         tracing::error!(%error, "a connection of the simulator failed");
@@ -107,7 +131,7 @@ impl Server {
                 }
                 accepted = self.listener.accept(), if connections.len() < MOST_CONNECTIONS => match accepted {
                     Ok((stream, _)) => {
-                        connections.spawn(Connection::new(stream, Arc::clone(&self.world)).serve());
+                        connections.spawn(Connection::new(stream, &self).serve());
                     }
                     Err(error) => {
                         tracing::warn!(%error, "the simulator could not accept a connection");
@@ -123,6 +147,7 @@ impl Server {
 struct Connection {
     stream: TcpStream,
     world: Arc<World>,
+    alarm: Option<Arc<Alarm>>,
     inbound: Vec<u8>,
     outbound: Vec<u8>,
 }
@@ -135,9 +160,10 @@ enum After {
 }
 
 impl Connection {
-    fn new(stream: TcpStream, world: Arc<World>) -> Self {
+    fn new(stream: TcpStream, server: &Server) -> Self {
+        let (world, alarm) = (Arc::clone(&server.world), server.alarm.clone());
         world.ledger.connected();
-        Self { stream, world, inbound: Vec::with_capacity(4 << 10), outbound: Vec::new() }
+        Self { stream, world, alarm, inbound: Vec::with_capacity(4 << 10), outbound: Vec::new() }
     }
 
     /// Answers one request after the other until either side has had enough.
@@ -211,9 +237,10 @@ impl Connection {
     /// Waits until then, or for ever; false as soon as the client is gone.
     async fn hold(&mut self, until: Option<Instant>) -> bool {
         let timer = async {
-            match until {
-                Some(until) => sleep_until(until).await,
-                None => std::future::pending().await,
+            match (until, &self.alarm) {
+                (Some(until), Some(alarm)) => alarm.until(until).await,
+                (Some(until), None) => sleep_until(until).await,
+                (None, _) => std::future::pending().await,
             }
         };
         tokio::pin!(timer);
