@@ -113,6 +113,49 @@ fn every_saved_reply_reads_as_it_must() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
+/// A proxy's or a provider's mix-up: what is said of one address is never told of another.
+#[test]
+fn no_answer_about_another_address_is_taken() {
+    let definitions = all();
+    let filters = Filters::new(&definitions, Sandbox::InProcess, Thresholds::default()).unwrap();
+    let mut names = BTreeSet::new();
+    for sample in samples() {
+        let Some(lane) = lane(&definitions, &sample.provider) else { continue };
+        let reply = reply(&sample);
+        let is_answer = matches!(filters.read_here(lane, Some(asked(&sample)), &reply), Reading::Answer(_));
+        let names_one = String::from_utf8_lossy(&reply.body).contains(&asked(&sample).to_string());
+        if !is_answer || !names_one {
+            continue;
+        }
+        let Reading::Failure(failure) = filters.read_here(lane, Some([9, 9, 9, 9].into()), &reply) else {
+            // These search a text for what was asked, and say that it is not there.
+            assert!(
+                ["threatfox", "urlscan", "misp"].contains(&sample.provider.as_str()),
+                "{}",
+                sample.provider
+            );
+            continue;
+        };
+        assert_eq!((failure.error, failure.reach), (ErrorType::InvalidResponse, Reach::Lookup));
+        assert_eq!(failure.message, "the reply is not about 9.9.9.9");
+        names.insert(sample.provider);
+    }
+    let of: Vec<&str> = names.iter().map(String::as_str).collect();
+    let all = [
+        "abuseipdb",
+        "crowdsec",
+        "greynoise",
+        "greynoise-community",
+        "internetdb",
+        "ipinfo",
+        "otx",
+        "shodan",
+        "urlhaus",
+        "virustotal",
+    ];
+    assert_eq!(of, all);
+}
+
 /// A second look at the table itself: no class of reply may be expected to read as something it is not.
 #[test]
 fn what_is_expected_fits_the_class() {

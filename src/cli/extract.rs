@@ -11,7 +11,7 @@ use super::report::CliError;
 use super::settings::Settings;
 use super::voice;
 use crate::extract::{self, Extraction, Indicators, Scope, append_ip};
-use crate::output::{OutputError, record::RECORD_VERSION, write_whole_with};
+use crate::output::{OutputError, counted, record::RECORD_VERSION, write_whole_with};
 use crate::plan::rank::rank;
 use jiff::Timestamp;
 use std::fmt::Write as _;
@@ -130,20 +130,22 @@ pub(super) fn say(extraction: &Extraction) {
         .into_iter()
         .map(|(scope, count)| format!("{count} {}", scope.as_str()))
         .collect();
+    let scopes = if scopes.is_empty() { String::new() } else { format!(" ({})", scopes.join(", ")) };
     let mut text = format!(
-        "{} addresses ({}) in {} events of {} lines",
-        extraction.indicators.len(),
-        scopes.join(", "),
-        counts.events,
-        counts.lines
+        "{}{scopes} in {} of {}",
+        counted(extraction.indicators.len() as u64, "address", "addresses"),
+        counted(counts.events, "event", "events"),
+        counted(counts.lines, "line", "lines")
     );
     if counts.malformed > 0 {
         let places: Vec<String> =
             counts.first_malformed.iter().map(|place| format!("{}:{}", place.input, place.line)).collect();
-        let _ = write!(text, "; {} lines could not be read (first {})", counts.malformed, places.join(", "));
+        let lines = counted(counts.malformed, "line", "lines");
+        let _ = write!(text, "; {lines} could not be read (first {})", places.join(", "));
     }
     if counts.bad_ip > 0 {
-        let _ = write!(text, "; {} values that are no address", counts.bad_ip);
+        let values = counted(counts.bad_ip, "value that is", "values that are");
+        let _ = write!(text, "; {values} no address");
     }
     voice::note(text);
 }

@@ -167,7 +167,7 @@ pub enum Warning {
         cuts: u64,
     },
     /// Values of `src_ip` or `dest_ip` that are no address.
-    #[error("{count} values of src_ip or dest_ip are no address")]
+    #[error("{count} {} no address", if *count == 1 { "value of src_ip or dest_ip is" } else { "values of src_ip or dest_ip are" })]
     BadIp {
         /// How many.
         count: u64,

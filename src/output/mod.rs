@@ -36,4 +36,4 @@ pub use schema::{SchemaOf, schema_for};
 pub use sink::{Options, Sink, Target, stdout_takes_color};
 pub use sort::{Sort, UnknownSort};
 pub use summary::Summary;
-pub use words::thousands;
+pub use words::{counted, thousands};

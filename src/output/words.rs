@@ -194,7 +194,9 @@ fn listed(counts: &[(u64, &str)]) -> String {
     shown.join(", ")
 }
 
-fn counted(n: u64, one: &str, many: &str) -> String {
+/// `no lines`, `1 line`, `1,204 lines`.
+#[must_use]
+pub fn counted(n: u64, one: &str, many: &str) -> String {
     match n {
         0 => format!("no {many}"),
         1 => format!("1 {one}"),

@@ -3,8 +3,11 @@
 //! What a filter's author got wrong (an unknown key, a verdict that is no word, a missing `found`) is a fault, since
 //! guessing could read as clean. What only decorates and does not fit (a date that is none, a link that is not https)
 //! is left out.
+//!
+//! `about` is the address that the reply itself names, as text: a mixed-up answer must not become anybody's verdict.
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 
 use jiff::{Timestamp, civil, tz::TimeZone};
 use serde_json::{Map, Value};
@@ -12,8 +15,9 @@ use serde_json::{Map, Value};
 use super::judge::Rules;
 use crate::provider::{Answer, Reach, Role, Verdict};
 
-const KEYS: [&str; 16] = [
+const KEYS: [&str; 17] = [
     "found",
+    "about",
     "verdict",
     "score",
     "base_score",
@@ -58,12 +62,22 @@ fn odd(why: String) -> Fault {
     Fault { why, reach: Reach::Lookup }
 }
 
-pub(super) fn check(rules: Rules, output: &Map<String, Value>) -> Result<Answer, Fault> {
+/// `asked` is the one address that was asked about, where there is one.
+pub(super) fn check(
+    rules: Rules,
+    output: &Map<String, Value>,
+    asked: Option<IpAddr>,
+) -> Result<Answer, Fault> {
     if let Some(key) = output.keys().find(|key| !KEYS.contains(&key.as_str())) {
         let key: String = key.chars().filter(|symbol| !symbol.is_control()).take(40).collect();
         return Err(broken(format!("the filter's answer has an unknown key `{key}`")));
     }
     let get = |key: &str| output.get(key).filter(|value| !value.is_null());
+    if let Some((asked, named)) = asked.zip(get("about"))
+        && !is_same(named, asked)
+    {
+        return Err(odd(format!("the reply is not about {asked}")));
+    }
     let found = match get("found") {
         Some(Value::Bool(found)) => *found,
         _ => return Err(broken("the filter's answer does not say whether the address was `found`".into())),
@@ -91,6 +105,12 @@ pub(super) fn check(rules: Rules, output: &Map<String, Value>) -> Result<Answer,
     // Somebody who vouches for an address and accuses it at once vouches for nothing.
     let known_good = known_good && verdict == Verdict::Benign;
     Ok(Answer { verdict, score, found, known_good, ..decorations(&get) })
+}
+
+/// Whether the text names the address, in whatever spelling.
+fn is_same(named: &Value, asked: IpAddr) -> bool {
+    let named = named.as_str().and_then(|text| text.trim().parse::<IpAddr>().ok());
+    named.is_some_and(|named| named.to_canonical() == asked.to_canonical())
 }
 
 /// The keys that are taken as they fit or left out.

@@ -8,7 +8,7 @@ fn rules(role: Role) -> Rules {
 }
 
 fn answer(output: &Value) -> Answer {
-    check(rules(Role::Reputation), output.as_object().unwrap()).unwrap()
+    check(rules(Role::Reputation), output.as_object().unwrap(), None).unwrap()
 }
 
 #[test]
@@ -25,7 +25,7 @@ fn verdicts_follow_the_word_then_the_score() {
         (json!({"found": false, "score": 90}), Role::Reputation, Verdict::Unknown),
         (json!({"found": true, "verdict": "malicious", "score": 90}), Role::Context, Verdict::Unknown),
     ] {
-        let answer = check(rules(role), output.as_object().unwrap()).unwrap();
+        let answer = check(rules(role), output.as_object().unwrap(), None).unwrap();
         assert_eq!(answer.verdict, expected, "{output}");
         assert!(answer.found || answer.score.is_none());
     }
@@ -47,7 +47,7 @@ fn what_the_author_got_wrong_is_a_fault() {
         (json!({"found": false, "verdict": "benign"}), Reach::Lookup),
         (json!({"found": false, "known_good": true}), Reach::Lookup),
     ] {
-        let fault = check(rules(Role::Reputation), output.as_object().unwrap()).unwrap_err();
+        let fault = check(rules(Role::Reputation), output.as_object().unwrap(), None).unwrap_err();
         assert_eq!(fault.reach, reach, "{output}");
     }
 }
@@ -113,4 +113,28 @@ fn references_are_https() {
         assert_eq!(reference(given).is_some(), expected, "{given}");
     }
     assert!(reference(&format!("https://example.net/{}", "x".repeat(2_048))).is_none());
+}
+
+#[test]
+fn an_answer_is_about_the_address_that_was_asked() {
+    let about = |named: Value, asked: &str| {
+        let output = json!({"found": false, "about": named});
+        check(rules(Role::Reputation), output.as_object().unwrap(), Some(asked.parse().unwrap()))
+            .map(|_| ())
+            .map_err(|fault| (fault.why, fault.reach))
+    };
+    for (named, asked) in [
+        (json!("198.51.100.7"), "198.51.100.7"),
+        (json!(" 198.51.100.7 "), "198.51.100.7"),
+        (json!("2001:DB8:0:0:0:0:0:7"), "2001:db8::7"),
+        (json!("::ffff:198.51.100.7"), "198.51.100.7"),
+        // A provider that does not say it is taken at its word.
+        (json!(null), "198.51.100.7"),
+    ] {
+        assert_eq!(about(named.clone(), asked), Ok(()), "{named}");
+    }
+    for named in [json!("198.51.100.8"), json!("2001:db8::7"), json!("gateway"), json!(""), json!(7)] {
+        let (why, reach) = about(named.clone(), "198.51.100.7").unwrap_err();
+        assert_eq!((why.as_str(), reach), ("the reply is not about 198.51.100.7", Reach::Lookup), "{named}");
+    }
 }

@@ -1,5 +1,7 @@
 //! From a filter's outcome to a reading.
 
+use std::net::IpAddr;
+
 use serde_json::{Map, Value};
 
 use super::{answer, body::Kind, common, engine::Outcome};
@@ -63,8 +65,14 @@ pub(super) fn left_out(missing: Missing) -> Reading {
     }
 }
 
-/// What the filter's outcome means.
-pub(super) fn reading(rules: Rules, reply: &Reply, kind: Kind, outcome: Outcome) -> Reading {
+/// What the filter's outcome means. `asked` is the address, where the reply is about one alone.
+pub(super) fn reading(
+    rules: Rules,
+    reply: &Reply,
+    kind: Kind,
+    outcome: Outcome,
+    asked: Option<IpAddr>,
+) -> Reading {
     let fault = |message: String, reach| {
         Reading::Failure(Failure { error: ErrorType::InvalidResponse, reach, message, retry: false })
     };
@@ -76,7 +84,7 @@ pub(super) fn reading(rules: Rules, reply: &Reply, kind: Kind, outcome: Outcome)
         Outcome::Output(Value::Object(_)) if !may_answer(reply.status, kind) => {
             fault(format!("{}, and no JSON that could hold an answer", reply.status), Reach::Lookup)
         }
-        Outcome::Output(Value::Object(output)) => match answer::check(rules, &output) {
+        Outcome::Output(Value::Object(output)) => match answer::check(rules, &output, asked) {
             Ok(answer) => Reading::Answer(Box::new(answer)),
             Err(answer::Fault { why, reach }) => fault(why, reach),
         },

@@ -10,7 +10,7 @@ const RULES: Rules =
 
 fn judge(status: u16, kind: Kind, output: Value) -> Reading {
     let reply = Reply { status, headers: HeaderMap::new(), body: Vec::new() };
-    reading(RULES, &reply, kind, Outcome::Output(output))
+    reading(RULES, &reply, kind, Outcome::Output(output), None)
 }
 
 fn words(reading: &Reading) -> String {
@@ -80,10 +80,10 @@ fn messages_are_one_clean_line() {
 #[test]
 fn a_filter_that_stumbles_over_an_error_page_leaves_the_status_to_speak() {
     let reply = Reply { status: 503, headers: HeaderMap::new(), body: Vec::new() };
-    let raised = reading(RULES, &reply, Kind::Other, Outcome::Raised("cannot index".into()));
+    let raised = reading(RULES, &reply, Kind::Other, Outcome::Raised("cannot index".into()), None);
     assert_eq!(words(&raised), "server_error Lookup true");
     let reply = Reply { status: 200, ..reply };
-    let raised = reading(RULES, &reply, Kind::Json, Outcome::Raised("cannot index".into()));
+    let raised = reading(RULES, &reply, Kind::Json, Outcome::Raised("cannot index".into()), None);
     assert_eq!(words(&raised), "invalid_response Lookup false");
 }
 

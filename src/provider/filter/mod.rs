@@ -204,7 +204,7 @@ impl Filters {
 
     /// One reading for each address that is asked about.
     fn all(&self, lane: usize, about: About, reply: &Reply) -> Vec<Reading> {
-        let asked = about.len();
+        let (asked, alone) = (about.len(), about.alone());
         let whole = |failure: &Failure| vec![Reading::Failure(failure.clone()); asked];
         let Some(lane) = self.lanes.get(lane) else {
             return whole(&Failure {
@@ -218,7 +218,7 @@ impl Filters {
             return whole(failure);
         }
         let readings = match lane.told(&self.host, about, reply) {
-            Ok(told) => lane.readings(reply, told, asked),
+            Ok(told) => lane.readings(reply, told, asked, alone),
             Err(lost) => whole(&lost.failure()),
         };
         for reading in &readings {
@@ -257,6 +257,14 @@ impl About {
             Self::Many(ips) => ips.len(),
         }
     }
+
+    /// The address, if the question was about it alone. The parts of a batch's reply are told apart by theirs.
+    fn alone(&self) -> Option<IpAddr> {
+        match self {
+            Self::One(ip) => *ip,
+            Self::Many(_) => None,
+        }
+    }
 }
 
 impl Lane {
@@ -279,18 +287,18 @@ impl Lane {
         }
     }
 
-    fn readings(&self, reply: &Reply, told: Told, asked: usize) -> Vec<Reading> {
+    fn readings(&self, reply: &Reply, told: Told, asked: usize, alone: Option<IpAddr>) -> Vec<Reading> {
         let Told { kind, found } = told;
         match found {
             Found::Decided => vec![judge::decided(reply, kind); asked],
             Found::Whole(outcome) => {
-                let reading = judge::reading(self.rules, reply, kind, outcome);
+                let reading = judge::reading(self.rules, reply, kind, outcome, alone);
                 vec![if asked == 1 { reading } else { judge::of_batch(reading) }; asked]
             }
             Found::Parts(parts) => parts
                 .into_iter()
                 .map(|part| match part {
-                    Some(outcome) => judge::reading(self.rules, reply, kind, outcome),
+                    Some(outcome) => judge::reading(self.rules, reply, kind, outcome, None),
                     None => judge::left_out(self.missing),
                 })
                 .collect(),

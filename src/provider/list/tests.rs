@@ -198,6 +198,26 @@ fn broken_downloads_are_refused() {
 }
 
 #[test]
+fn nobody_vouches_for_half_the_world() {
+    let good = ListDefinition { known_good: true, ..ListDefinition::clone(&built("cins")) };
+    let accepted = |list: &ListDefinition, text: &str| {
+        accept(list, &Entries::read(&list.format, text.as_bytes()), None).map_err(|why| why.to_string())
+    };
+    for (text, entry) in [
+        ("9.9.9.9\n0.0.0.0/0\n", "0.0.0.0 to 255.255.255.255"),
+        ("128.0.0.0/3\n", "128.0.0.0 to 159.255.255.255"),
+        ("1.0.0.0-223.255.255.255\n", "1.0.0.0 to 223.255.255.255"),
+        ("2000::/3\n", "2000:: to 3fff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"),
+    ] {
+        let expected = format!("cins: one entry vouches for {entry}, far more than anybody can know");
+        assert_eq!(accepted(&good, text).unwrap_err(), expected);
+        // FireHOL's own lists block 224.0.0.0/3.
+        assert!(accepted(&built("cins"), text).is_ok());
+    }
+    assert!(accepted(&good, "224.0.0.0/4\nfc00::/7\n10.0.0.0/8\n").is_ok());
+}
+
+#[test]
 fn a_hit_is_the_lists_own_answer() {
     let drop = built("spamhaus-drop-v4").answer();
     assert_eq!((drop.verdict, drop.score, drop.found), (Verdict::Malicious, Some(100), true));

@@ -1,5 +1,7 @@
 //! Whether a download may take the place of the list in force.
 
+use std::net::{Ipv4Addr, Ipv6Addr};
+
 use super::{Entries, ListDefinition};
 
 /// A share of unreadable entries from which on a download is not the list: 1 in 20.
@@ -7,6 +9,10 @@ const MAX_BAD_SHARE: usize = 20;
 /// A list of at least this many entries does not shrink below half overnight; in a shorter one every entry counts a lot.
 const STEADY_ENTRIES: usize = 100;
 const MAX_SHRINK: usize = 2;
+/// What a list may vouch for in one entry: as much as 224.0.0.0/4 and fc00::/7, the widest of MISP's warninglists. A wider
+/// one would silence nearly every look-up.
+const WIDEST_V4: u32 = u32::MAX >> 4;
+const WIDEST_V6: u128 = u128::MAX >> 7;
 
 /// Why a download is not taken.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -47,6 +53,14 @@ pub enum Refused {
         now: usize,
         /// By its own words.
         promised: usize,
+    },
+    /// A known-good list that vouches for much of all there is: a mistake, or somebody's way to blind us.
+    #[error("{list}: one entry vouches for {entry}, far more than anybody can know")]
+    Wide {
+        /// The list.
+        list: String,
+        /// `FIRST to LAST`.
+        entry: String,
     },
     /// Far fewer entries than before: a cut download, or a broken source.
     #[error("{list}: the download holds {now} entries after {before}")]
@@ -91,10 +105,21 @@ pub fn accept(list: &ListDefinition, entries: &Entries, before: Option<usize>) -
     if let Some(promised) = entries.promised.filter(|promised| *promised != all) {
         return Err(Refused::Cut { list: name(), now: all, promised });
     }
+    if let Some(entry) = list.known_good.then(|| too_wide(entries)).flatten() {
+        return Err(Refused::Wide { list: name(), entry });
+    }
     match before {
         Some(before) if before >= STEADY_ENTRIES && now * MAX_SHRINK < before => {
             Err(Refused::Shrunk { list: name(), now, before })
         }
         _ => Ok(()),
     }
+}
+
+/// The first entry that nobody can vouch for.
+fn too_wide(entries: &Entries) -> Option<String> {
+    let v4 = entries.v4.iter().find(|span| span.last - span.first > WIDEST_V4);
+    let v6 = entries.v6.iter().find(|span| span.last - span.first > WIDEST_V6);
+    v4.map(|span| format!("{} to {}", Ipv4Addr::from(span.first), Ipv4Addr::from(span.last)))
+        .or_else(|| v6.map(|span| format!("{} to {}", Ipv6Addr::from(span.first), Ipv6Addr::from(span.last))))
 }
