@@ -103,12 +103,13 @@ impl Summary {
         if let Some(at) = self.providers.values().filter_map(|counts| counts.retry_at).max() {
             return Some(format!("ask again for the rest after {}{command}", clock(at, self.ended)));
         }
-        let over_limit = self.records.errors.get(ErrorType::BudgetExhausted.as_str()).copied().unwrap_or(0);
-        if over_limit > 0 && over_limit == self.records.error {
-            return Some(format!(
-                "{} over the limit: raise it with --limit",
-                counted(over_limit, "address was", "addresses were")
-            ));
+        let bounded = ErrorType::BudgetExhausted.as_str();
+        let over = self.records.errors.get(bounded).copied().unwrap_or(0);
+        if over > 0 && over == self.records.error {
+            let addresses = counted(over, "address was", "addresses were");
+            let by_budget = self.providers.values().any(|counts| counts.errors.contains_key(bounded));
+            let (what, flag) = if by_budget { ("budget", "--budget") } else { ("limit", "--limit") };
+            return Some(format!("{addresses} over the {what}: raise it with {flag}"));
         }
         Some(format!("ask again for the rest{command}"))
     }

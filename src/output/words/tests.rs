@@ -38,6 +38,11 @@ fn an_over_full_run_says_how_to_ask_for_more() {
     1,418 addresses in 48,112 events: 12 malicious, 31 suspicious, 402 benign, 747 unknown; 12 not answered; 214 left out (3 excluded, 211 private); 78 lines could not be read
     took 0.8 s; 12 addresses were over the limit: raise it with --limit
     ");
+    // The lane's own word for it: the run's budget was spent.
+    let errors = [("budget_exhausted".to_owned(), 12)].into();
+    summary.providers.insert("abuseipdb".into(), ProviderCounts { errors, ..ProviderCounts::default() });
+    let words = summary.words(None);
+    assert!(words.contains("12 addresses were over the budget: raise it with --budget"), "{words}");
 }
 
 #[test]
