@@ -53,7 +53,7 @@ fn ask(home: &Home, port: u16, ca: Option<&str>) -> std::process::Output {
         "config/sift/config.toml",
         &format!("{ca}[providers.abuseipdb]\nbase_url = 'https://localhost:{port}'\nrate = '100/s'\n"),
     );
-    let mut command = home.sift(&["lookup", "203.0.113.7", "-f", "ndjson", "--retries", "1"]);
+    let mut command = home.sift(&["lookup", "198.51.100.7", "-f", "ndjson", "--retries", "1"]);
     command.env("ABUSEIPDB_API_KEY", "fake-key-tls").output().unwrap()
 }
 
