@@ -38,6 +38,8 @@ struct Input {
     known_good: u64,
     /// Addresses that never leave this host, by reason.
     withheld: BTreeMap<&'static str, u64>,
+    /// Look-ups that all providers together may spend; null without `--budget`.
+    budget: Option<u64>,
     v: u32,
 }
 
@@ -114,8 +116,11 @@ impl DryRun<'_> {
             Some(OutputForm::Ndjson | OutputForm::Json) => print(&(lines(&[input])? + &lines(&rows)?))?,
             _ => print(&table(&input, &rows))?,
         }
-        let falls_short =
-            !self.plan.over_limit.is_empty() || rows.iter().any(|row| row.unanswered > 0 && !row.at_most);
+        let sure = || rows.iter().filter(|row| !row.at_most);
+        let asked: u64 = sure().map(|row| row.to_ask - row.unanswered).sum();
+        let falls_short = !self.plan.over_limit.is_empty()
+            || sure().any(|row| row.unanswered > 0)
+            || self.budget.is_some_and(|budget| budget < asked);
         Ok(if falls_short { Exit::Partial } else { Exit::Ok })
     }
 
@@ -129,6 +134,7 @@ impl DryRun<'_> {
             local: self.plan.local,
             known_good: self.plan.known_good,
             withheld: self.plan.withheld.clone(),
+            budget: self.budget,
             v: VERSION,
         }
     }
@@ -274,7 +280,12 @@ fn table(input: &Input, rows: &[Row]) -> String {
             &format!("{takes}{short}"),
         ]);
     }
-    text + &grid.text() + &leaves(rows) + "nothing was sent\n"
+    text += &grid.text();
+    // Whoever is quicker takes more of it, so no row can say what is left for its provider.
+    if let Some(budget) = input.budget.filter(|_| rows.len() > 1) {
+        let _ = writeln!(text, "all of them together: at most {} (--budget)", thousands(budget));
+    }
+    text + &leaves(rows) + "nothing was sent\n"
 }
 
 /// What would leave this host, and to whom.

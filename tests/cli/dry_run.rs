@@ -53,6 +53,24 @@ fn what_would_not_be_answered_ends_in_3() {
 }
 
 #[test]
+fn a_budget_is_for_all_providers_together() {
+    let home = Home::new();
+    let simulator = Simulator::start(&home, "");
+    let run = |budget: &str| {
+        let mut command = home.sift(&["enrich", "-n", "fixtures/eve.json", "--budget", budget]);
+        simulator.point(&mut command).env("VT_API_KEY", "fake").env("SIFT_ABUSEIPDB_RATE", "10/s");
+        let output = command.output().unwrap();
+        let text = stdout(&output).replace('\n', "; ");
+        let said = text.contains(&format!("; all of them together: at most {budget} (--budget); "));
+        assert!(said, "{text}");
+        output.status.code()
+    };
+    // 39 at each of the two: either fits alone, both do not.
+    assert_eq!((run("78"), run("77"), run("39")), (Some(0), Some(3), Some(3)));
+    assert_eq!(simulator.ledger()["total"]["requests"], 0);
+}
+
+#[test]
 fn the_same_as_ndjson_and_without_touching_the_output() {
     let home = Home::new();
     let simulator = Simulator::start(&home, "");
