@@ -282,7 +282,7 @@ async fn rehearse(scenario: Scenario) -> Result<Rehearsal, CliError> {
         providers.into_iter().filter(|(_, settings)| is_asked(settings)).map(|(name, _)| name).collect();
     let keys: std::collections::BTreeMap<String, String> =
         names.iter().filter_map(|name| Some((name.clone(), scenario.key(name)?))).collect();
-    let server = Server::bind(scenario, listen, 1).await?;
+    let server = Server::bind(scenario, listen, 1).await?.with_exact_latencies()?;
     let base = format!("http://{}", server.addr());
     tokio::spawn(server.run(std::future::pending()));
     Ok(Rehearsal { base, names, keys })

@@ -77,8 +77,8 @@ impl Server {
         Ok(Self { addr, listener, world, alarm: None })
     }
 
-    /// Holds answers back to the tenth of a millisecond instead of the two that tokio's timers may be late. For a server
-    /// with a runtime of its own: a paused clock would not end its waits.
+    /// Holds answers back to the tenth of a millisecond, where tokio's timers may be two late. For a server
+    /// in real time: a paused clock would not end its waits.
     ///
     /// # Errors
     ///
