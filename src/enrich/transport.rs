@@ -5,7 +5,7 @@
 
 use crate::plan::{Cleared, Guard, Withheld};
 use crate::provider::{Definition, ErrorType, Prepared, Reply};
-use reqwest::{Client, NoProxy, Proxy};
+use reqwest::{Client, NoProxy, Proxy, Request};
 use secrecy::{ExposeSecret as _, SecretString};
 use std::error::Error as _;
 use std::net::IpAddr;
@@ -189,11 +189,11 @@ impl Transport {
     }
 
     async fn send(&self, prepared: Prepared, most: usize) -> Result<Reply, Lost> {
-        let mut request = self.client.request(prepared.method, prepared.url).headers(prepared.headers);
-        if let Some(body) = prepared.body {
-            request = request.body(body);
-        }
-        let mut response = request.send().await.map_err(|error| lost(error, "cannot be reached"))?;
+        let mut request = Request::new(prepared.method, prepared.url);
+        *request.headers_mut() = prepared.headers;
+        *request.body_mut() = prepared.body.map(Into::into);
+        let sent = self.client.execute(request).await;
+        let mut response = sent.map_err(|error| lost(error, "cannot be reached"))?;
         let status = response.status().as_u16();
         let headers = std::mem::take(response.headers_mut());
         let mut body = Vec::new();
