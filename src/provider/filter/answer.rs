@@ -12,7 +12,7 @@ use std::net::IpAddr;
 use jiff::{Timestamp, civil, tz::TimeZone};
 use serde_json::{Map, Value};
 
-use super::judge::Rules;
+use super::{body, judge::Rules};
 use crate::provider::{Answer, Reach, Role, Verdict};
 
 const KEYS: [&str; 17] = [
@@ -76,7 +76,7 @@ pub(super) fn check(
     if let Some((asked, named)) = asked.zip(get("about"))
         && !is_same(named, asked)
     {
-        return Err(odd(format!("the reply is not about {asked}")));
+        return Err(odd(format!("the reply is about {}, not {asked}", shown(named))));
     }
     let found = match get("found") {
         Some(Value::Bool(found)) => *found,
@@ -107,10 +107,14 @@ pub(super) fn check(
     Ok(Answer { verdict, score, found, known_good, ..decorations(&get) })
 }
 
+/// What a reply names, for a message.
+fn shown(named: &Value) -> String {
+    named.as_str().and_then(|text| line(text, 40)).unwrap_or_else(|| "no address".to_owned())
+}
+
 /// Whether the text names the address, in whatever spelling.
 fn is_same(named: &Value, asked: IpAddr) -> bool {
-    let named = named.as_str().and_then(|text| text.trim().parse::<IpAddr>().ok());
-    named.is_some_and(|named| named.to_canonical() == asked.to_canonical())
+    named.as_str().and_then(body::address) == Some(asked.to_canonical())
 }
 
 /// The keys that are taken as they fit or left out.

@@ -4,7 +4,7 @@
 //! 16 bytes and an object some 200 more, so the number of values is bounded too: a body of 10 MB that holds nothing
 //! but `{"a":1},` would otherwise become 300 MB.
 
-use std::fmt;
+use std::{fmt, net::IpAddr};
 
 use jaq_json::{Map, Num, Val};
 use serde::{
@@ -58,6 +58,11 @@ impl Body {
             _ => Val::Null,
         }
     }
+}
+
+/// The address that a text names, in whatever spelling.
+pub(super) fn address(text: &str) -> Option<IpAddr> {
+    text.trim().parse::<IpAddr>().ok().map(|ip| ip.to_canonical())
 }
 
 /// Parses a body. Never fails: what is no JSON is told apart instead.

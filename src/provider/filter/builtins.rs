@@ -28,6 +28,7 @@ pub(super) const ALLOWED: &[&str] = &[
     "@urid",
     "abs",
     "add",
+    "address",
     "all",
     "any",
     "arrays",
@@ -179,9 +180,10 @@ fn is_allowed(name: &str) -> bool {
     ALLOWED.contains(&name) || INNER.contains(&name)
 }
 
-/// Filters of ours: `fromjson` for safety, the others for speed, since jaq writes them in jq (`type` is six comparisons,
+/// Filters of ours: `address` because 2001:DB8:0::7 is 2001:db8::7, `fromjson` for safety, the others for speed, since jaq writes them in jq (`type` is six comparisons,
 /// `true` is `0 == 0`) and every filter here calls them many times.
 const OWN: &[&str] = &[
+    "address",
     "false",
     "fromjson",
     "isarray",
@@ -214,6 +216,7 @@ pub(super) fn functions<D: for<'a> DataT<V<'a> = Val>>() -> impl Iterator<Item =
 
 fn own<D: for<'a> DataT<V<'a> = Val>>() -> Box<[Filter<RunPtr<D>>]> {
     Box::new([
+        ("address", v(0), |cv| bome(Ok(address(cv.1)))),
         ("false", v(0), |_| bome(Ok(Val::Bool(false)))),
         ("fromjson", v(0), |cv| bome(from_json(&cv.1))),
         ("isarray", v(0), |cv| bome(Ok(Val::Bool(matches!(cv.1, Val::Arr(_)))))),
@@ -237,6 +240,15 @@ pub(super) const fn kind(value: &Val) -> &'static str {
         Val::Arr(_) => "array",
         Val::Obj(_) => "object",
     }
+}
+
+/// An address as `.ip` has it, however it was spelled; whatever is none stays as it is.
+fn address(value: Val) -> Val {
+    let named = match &value {
+        Val::TStr(bytes) => std::str::from_utf8(bytes).ok().and_then(body::address),
+        _ => None,
+    };
+    named.map_or(value, |ip| body::text(&ip.to_string()))
 }
 
 fn from_json(text: &Val) -> Result<Val, Error<Val>> {

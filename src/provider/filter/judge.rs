@@ -65,7 +65,7 @@ pub(super) fn left_out(missing: Missing) -> Reading {
     }
 }
 
-/// What the filter's outcome means. `asked` is the address, where the reply is about one alone.
+/// What the filter's outcome means for `asked`, where it is known which address that is.
 pub(super) fn reading(
     rules: Rules,
     reply: &Reply,

@@ -204,8 +204,8 @@ impl Filters {
 
     /// One reading for each address that is asked about.
     fn all(&self, lane: usize, about: About, reply: &Reply) -> Vec<Reading> {
-        let (asked, alone) = (about.len(), about.alone());
-        let whole = |failure: &Failure| vec![Reading::Failure(failure.clone()); asked];
+        let asked = about.addresses();
+        let whole = |failure: &Failure| vec![Reading::Failure(failure.clone()); asked.len()];
         let Some(lane) = self.lanes.get(lane) else {
             return whole(&Failure {
                 error: ErrorType::Internal,
@@ -218,7 +218,7 @@ impl Filters {
             return whole(failure);
         }
         let readings = match lane.told(&self.host, about, reply) {
-            Ok(told) => lane.readings(reply, told, asked, alone),
+            Ok(told) => lane.readings(reply, told, &asked),
             Err(lost) => whole(&lost.failure()),
         };
         for reading in &readings {
@@ -251,18 +251,11 @@ fn broken_down() -> Reading {
 }
 
 impl About {
-    fn len(&self) -> usize {
+    /// The addresses that are asked about, as far as they are given.
+    fn addresses(&self) -> Vec<Option<IpAddr>> {
         match self {
-            Self::One(_) => 1,
-            Self::Many(ips) => ips.len(),
-        }
-    }
-
-    /// The address, if the question was about it alone. The parts of a batch's reply are told apart by theirs.
-    fn alone(&self) -> Option<IpAddr> {
-        match self {
-            Self::One(ip) => *ip,
-            Self::Many(_) => None,
+            Self::One(ip) => vec![*ip],
+            Self::Many(ips) => ips.iter().copied().map(Some).collect(),
         }
     }
 }
@@ -287,18 +280,22 @@ impl Lane {
         }
     }
 
-    fn readings(&self, reply: &Reply, told: Told, asked: usize, alone: Option<IpAddr>) -> Vec<Reading> {
+    fn readings(&self, reply: &Reply, told: Told, asked: &[Option<IpAddr>]) -> Vec<Reading> {
         let Told { kind, found } = told;
         match found {
-            Found::Decided => vec![judge::decided(reply, kind); asked],
-            Found::Whole(outcome) => {
-                let reading = judge::reading(self.rules, reply, kind, outcome, alone);
-                vec![if asked == 1 { reading } else { judge::of_batch(reading) }; asked]
-            }
+            Found::Decided => vec![judge::decided(reply, kind); asked.len()],
+            Found::Whole(outcome) => match asked {
+                [one] => vec![judge::reading(self.rules, reply, kind, outcome, *one)],
+                many => {
+                    let reading = judge::reading(self.rules, reply, kind, outcome, None);
+                    vec![judge::of_batch(reading); many.len()]
+                }
+            },
             Found::Parts(parts) => parts
                 .into_iter()
-                .map(|part| match part {
-                    Some(outcome) => judge::reading(self.rules, reply, kind, outcome, None),
+                .zip(asked)
+                .map(|(part, ip)| match part {
+                    Some(outcome) => judge::reading(self.rules, reply, kind, outcome, *ip),
                     None => judge::left_out(self.missing),
                 })
                 .collect(),

@@ -137,7 +137,9 @@ impl Program {
             Ok(other) => return Found::Whole(engine::outcome(&other)),
             Err(outcome) => return Found::Whole(outcome),
         };
-        let read = |ip: &IpAddr| parts.get(ip).map(|part| self.filtered(guard, ask, Some(*ip), part.clone()));
+        let read = |ip: &IpAddr| {
+            parts.get(&ip.to_canonical()).map(|part| self.filtered(guard, ask, Some(*ip), part.clone()))
+        };
         Found::Parts(ips.iter().map(read).collect())
     }
 }
@@ -145,7 +147,7 @@ impl Program {
 /// Parts by their address, however it was written; what names none is of nobody who asked.
 fn by_address(parts: &Map) -> HashMap<IpAddr, Val> {
     let address = |key: &Val| match key {
-        Val::TStr(bytes) => std::str::from_utf8(bytes).ok()?.trim().parse().ok(),
+        Val::TStr(bytes) => body::address(std::str::from_utf8(bytes).ok()?),
         _ => None,
     };
     parts.iter().filter_map(|(key, part)| Some((address(key)?, part.clone()))).collect()
