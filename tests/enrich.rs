@@ -365,3 +365,28 @@ fn an_unwritable_stderr_costs_no_record() {
     let output = simulator.point(&mut command).stderr(full).output().unwrap();
     assert_eq!((output.status.code(), records(&output.stdout).len()), (Some(0), 10));
 }
+
+/// What was never connected has not left this host, and the summary does not say so.
+#[test]
+fn an_address_counts_as_sent_once_there_was_a_connection() {
+    let home = Home::new();
+    // Bound and let go: nobody listens there.
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let told = home.path().join("summary.json");
+    let output = home
+        .sift(&["lookup", "203.0.113.7", "--retries", "1", "--summary-file", told.to_str().unwrap()])
+        .env("SIFT_ABUSEIPDB_BASE_URL", format!("http://127.0.0.1:{port}"))
+        .env("ABUSEIPDB_API_KEY", "fake")
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(4), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("abuseipdb  no requests, 1 without a connection"),
+        "{}",
+        stderr(&output)
+    );
+    let summary: serde_json::Value = serde_json::from_slice(&std::fs::read(&told).unwrap()).unwrap();
+    let counts = &summary["providers"]["abuseipdb"];
+    assert_eq!((counts["requests"].as_u64(), counts["sent"].as_u64()), (Some(0), Some(0)), "{counts}");
+    assert_eq!(counts["errors"]["connection"], 1, "{counts}");
+}

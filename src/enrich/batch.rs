@@ -11,6 +11,8 @@ pub(super) struct Batch {
     places: Vec<Place>,
     /// Exchanges made.
     pub(super) attempts: u32,
+    /// Of them, those for which there was a connection: only they left this host.
+    pub(super) left: u32,
     /// Of them, those made again after a failure (a 429 is none).
     pub(super) retries: u32,
     /// When the first one left: the deadline runs from here.
@@ -27,7 +29,7 @@ impl Batch {
 
     /// Several, in ranked order; at least one.
     pub(super) fn of(places: Vec<Place>) -> Self {
-        Self { places, attempts: 0, retries: 0, first: None, last: None }
+        Self { places, attempts: 0, left: 0, retries: 0, first: None, last: None }
     }
 
     /// How many addresses it holds.

@@ -41,14 +41,12 @@ impl Lane {
             }
         };
         batch.attempts += 1;
+        batch.left += 1;
         if batch.attempts == 1 {
             batch.first = Some(now);
             self.retry_budget.deposit();
-            self.stats.sent += batch.len() as u64;
-        } else {
-            self.stats.retries += 1;
         }
-        self.stats.requests += 1;
+        self.stats.leaves(&batch);
         self.allowance.sent(u64::from(self.cost(&batch)));
         self.budget.sent(u64::from(self.cost(&batch)));
         self.breaker.sent();

@@ -28,7 +28,7 @@ struct Around {
 
 impl Lane {
     /// Takes what an exchange brought: to the lane's limits first, then to the look-ups.
-    pub(super) async fn settle(&mut self, batch: Batch, landed: Landed) {
+    pub(super) async fn settle(&mut self, mut batch: Batch, landed: Landed) {
         let now = Instant::now();
         self.is_scouting = false;
         match landed.brought {
@@ -36,6 +36,8 @@ impl Lane {
                 tracing::debug!(provider = %self.stats.provider, "no reply: {}", lost.message);
                 if lost.unsent {
                     // Nobody was asked: what was to be spent on it is given back.
+                    self.stats.never_left(&batch);
+                    batch.left -= 1;
                     self.not_sent(std::slice::from_ref(&batch));
                     self.allowance.give_back(u64::from(self.cost(&batch)));
                 } else {

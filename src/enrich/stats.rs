@@ -1,5 +1,6 @@
 //! What a lane counts, once and in one place: for the summary, the progress and the metrics.
 
+use super::batch::Batch;
 use super::outcome::CacheUse;
 use crate::provider::{ErrorType, Window};
 use jiff::Timestamp;
@@ -53,6 +54,20 @@ pub struct LaneStats {
 }
 
 impl LaneStats {
+    /// A request leaves, as one of those that [`Batch::left`] counts.
+    pub(super) fn leaves(&mut self, batch: &Batch) {
+        self.requests += 1;
+        self.retries += u64::from(batch.left > 1);
+        self.sent += if batch.left == 1 { batch.len() as u64 } else { 0 };
+    }
+
+    /// There was no connection for it.
+    pub(super) fn never_left(&mut self, batch: &Batch) {
+        self.requests -= 1;
+        self.retries -= u64::from(batch.left > 1);
+        self.sent -= if batch.left == 1 { batch.len() as u64 } else { 0 };
+    }
+
     /// An answer came from the cache.
     pub(super) const fn cached(&mut self, cache: CacheUse) {
         match cache {
