@@ -329,6 +329,43 @@ async fn it_stops_when_told() {
     assert!(TcpStream::connect(addr).await.is_err());
 }
 
+/// Out of descriptors, it goes on with those that it has, and says so once.
+#[test]
+fn connections_beyond_the_open_files_wait_and_hold_nobody_up() {
+    use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+    let mut server = std::process::Command::new("sh")
+        .args(["-c", "ulimit -n 40; exec \"$0\" simulate --scenario calm", env!("CARGO_BIN_EXE_sift")])
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(server.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    let addr = line.trim().rsplit('/').next().unwrap().to_owned();
+    let connect = || std::net::TcpStream::connect(&addr).unwrap();
+    let ask = |stream: &mut std::net::TcpStream| {
+        stream.write_all(b"GET /internetdb/203.0.113.7 HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+        // The answer is one packet.
+        let mut answer = [0; 4 << 10];
+        let read = stream.read(&mut answer).unwrap();
+        let answer = String::from_utf8_lossy(&answer[..read]);
+        assert!(answer.starts_with("HTTP/1.1 ") && answer.ends_with('}'), "{answer}");
+    };
+    let mut first = connect();
+    ask(&mut first);
+    let mut others: Vec<_> = (0..60).map(|_| connect()).collect();
+    // The last one waits for its turn, which comes when others leave.
+    ask(&mut first);
+    let mut last = others.pop().unwrap();
+    drop(others);
+    ask(&mut last);
+    server.kill().unwrap();
+    let mut said = String::new();
+    server.stderr.as_mut().unwrap().read_to_string(&mut said).unwrap();
+    server.wait().unwrap();
+    assert_eq!(said.matches("could not accept a connection").count(), 1, "{said}");
+}
+
 #[tokio::test]
 async fn requests_in_one_packet_and_in_many() {
     let rehearsal = Rehearsal::with("").await;

@@ -119,7 +119,9 @@ impl Server {
             }
         };
         tokio::pin!(stop, rings);
+        let (mut accepts_from, mut was_refused) = (None, false);
         loop {
+            let accepts = accepts_from.is_none() && connections.len() < MOST_CONNECTIONS;
             tokio::select! {
                 biased;
                 () = &mut stop => return Ok(()),
@@ -129,13 +131,19 @@ impl Server {
                         tracing::error!(%error, "a connection of the simulator failed");
                     }
                 }
-                accepted = self.listener.accept(), if connections.len() < MOST_CONNECTIONS => match accepted {
+                () = sleep_until(accepts_from.unwrap_or_else(Instant::now)), if accepts_from.is_some() => {
+                    accepts_from = None;
+                }
+                accepted = self.listener.accept(), if accepts => match accepted {
                     Ok((stream, _)) => {
                         connections.spawn(Connection::new(stream, &self).serve());
                     }
                     Err(error) => {
-                        tracing::warn!(%error, "the simulator could not accept a connection");
-                        tokio::time::sleep(ACCEPT_PAUSE).await;
+                        // Once: it goes on for as long as the connections that are open stay.
+                        if !std::mem::replace(&mut was_refused, true) {
+                            tracing::warn!(%error, "the simulator could not accept a connection");
+                        }
+                        accepts_from = Some(Instant::now() + ACCEPT_PAUSE);
                     }
                 },
             }

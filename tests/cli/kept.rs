@@ -340,6 +340,11 @@ fn what_is_not_kept_can_be_asked_about_or_never_will_be() {
         assert_eq!((count(&records, "status", "error"), count(&records, "error.type", "offline")), (1, 1));
     }
     assert_eq!(say(&home, &["explain", "example.com"]).0, Some(2));
+    // Documentation addresses go to a provider on this machine, and to no other.
+    let documented = |home: &Home| say(home, &["explain", "198.51.100.9", "-f", "table"]).2;
+    assert!(documented(&home).ends_with("it is never sent (documentation)\n"));
+    home.put("config/sift/config.toml", "[providers.shodan]\nbase_url = \"http://127.0.0.1:9\"\n");
+    assert!(documented(&home).ends_with("is kept; ask: sift lookup 198.51.100.9\n"), "{}", documented(&home));
 }
 
 #[test]
