@@ -21,6 +21,8 @@ const MAX_FILE_BYTES: u64 = 1 << 20;
 pub(super) struct Setting {
     pub(super) value: Value,
     pub(super) origin: Origin,
+    /// The default, be it written out: a time in a file that has all of them is nobody's wish.
+    pub(super) is_default: bool,
 }
 
 /// Values by dotted path, with every fault met on the way.
@@ -112,7 +114,12 @@ impl Layers {
         };
         match kind.read(written) {
             Ok(value) => {
-                self.settings.insert(path.to_owned(), Setting { value, origin });
+                let is_default = origin == Origin::Default
+                    || self
+                        .settings
+                        .get(path)
+                        .is_some_and(|old| old.is_default && old.value.is_same_time(&value));
+                self.settings.insert(path.to_owned(), Setting { value, origin, is_default });
             }
             Err(reason) => self.errors.push(ConfigError::value(origin, path, reason)),
         }

@@ -160,19 +160,25 @@ impl Settings<'_> {
         config
     }
 
-    /// Time-out and deadline. A default gives way to a shorter limit that somebody set, so that `--max-time 30s` asks
-    /// for nothing else; what was set on both sides is compared as it stands.
+    /// Time-out and deadline. A default, or a scenario's, gives way to a shorter limit that somebody set, so that
+    /// `--max-time 30s` asks for nothing else; what was set on both sides is compared as it stands.
     fn fitted_times(&self) -> (Duration, Duration) {
         let cap = |path: &str, limit: Option<Duration>| {
             let time = self.time(path).unwrap_or_default();
-            if self.is_default(path) { limit.map_or(time, |limit| time.min(limit)) } else { time }
+            if self.gives_way(path) { limit.map_or(time, |limit| time.min(limit)) } else { time }
         };
         let deadline = cap("deadline", self.time("max_time"));
         (cap("timeout", Some(deadline)), deadline)
     }
 
     fn is_default(&self, path: &str) -> bool {
-        self.all.get(path).is_none_or(|setting| setting.origin == Origin::Default)
+        self.all.get(path).is_none_or(|setting| setting.is_default)
+    }
+
+    /// Whether nobody who runs this has set it.
+    fn gives_way(&self, path: &str) -> bool {
+        let is_of = |setting: &Setting| matches!(setting.origin, Origin::Scenario(_));
+        self.is_default(path) || self.all.get(path).is_some_and(is_of)
     }
 
     fn input(&self) -> InputConfig {

@@ -162,22 +162,30 @@ fn a_default_gives_way_to_a_shorter_limit() {
         times(vec![flag("max_time", "5s", "--max-time"), flag("timeout", "20s", "--timeout")]),
         (20, 5)
     );
+    // So does one that `config init` has written out, and a scenario's.
+    let written = Home::new("", DEFAULT);
+    let flags = vec![flag("max_time", "30s", "--max-time")];
+    let config = written.load(&Request { flags: flags.clone(), ..Request::default() }, &[]).unwrap().config;
+    assert_eq!((config.timeout.as_secs(), config.deadline.as_secs()), (10, 30));
+    let scenario = Some(("trial".to_owned(), toml::from_str("deadline = \"40s\"").unwrap()));
+    let config = home.load(&Request { scenario, flags, ..Request::default() }, &[]).unwrap().config;
+    assert_eq!(config.deadline.as_secs(), 30);
 }
 
 #[test]
 fn contradictions_name_both_sides() {
     let home = Home::new(
-        "timeout = \"3m\"\ndeadline = \"2m\"\n",
+        "timeout = \"3m\"\ndeadline = \"100s\"\n",
         "[verdict]\nsuspicious = 80\n[breaker]\nfailures = 20\n[providers.shodan]\nrate = [\"1/s\", \"60/min\"]\nburst = 5\n",
     );
     let faults = home
         .faults(&Request { flags: vec![flag("max_time", "90s", "--max-time")], ..Request::default() }, &[]);
     insta::assert_snapshot!(faults, @r#"
-    /etc/config.toml:1: timeout ("3m", /etc/config.toml:1) is above deadline ("2m", /etc/config.toml:2): a look-up would end within its first attempt
+    /etc/config.toml:1: timeout ("3m", /etc/config.toml:1) is above deadline ("1m40s", /etc/config.toml:2): a look-up would end within its first attempt
     /user/config.toml:2: verdict.suspicious (80, /user/config.toml:2) is above verdict.malicious (75, default): nothing would ever be suspicious
     /user/config.toml:4: breaker.failures (20, /user/config.toml:4) is above breaker.window (10, default): so many failures never fit the window
     /user/config.toml:7: providers.shodan.burst (5, /user/config.toml:7) is above providers.shodan.rate (["1/s", "60/min"], /user/config.toml:6): the first burst would exceed it
-    --max-time: deadline ("2m", /etc/config.toml:2) is above max_time ("1m30s", --max-time): a look-up may not take longer than the run
+    --max-time: deadline ("1m40s", /etc/config.toml:2) is above max_time ("1m30s", --max-time): a look-up may not take longer than the run
     "#);
 }
 

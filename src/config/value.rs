@@ -162,6 +162,13 @@ pub(super) enum Value {
     Rates(Vec<Quota>),
 }
 
+impl Value {
+    /// Whether both are the same time.
+    pub(super) fn is_same_time(&self, other: &Self) -> bool {
+        matches!((self, other), (Self::Time(one), Self::Time(other)) if one == other)
+    }
+}
+
 impl Kind {
     /// Reads a value, or says why it is none: `must be ..., not ...`.
     pub(super) fn read(self, written: &Written) -> Result<Value, String> {

@@ -13,6 +13,8 @@ const MAX_SHRINK: usize = 2;
 /// one would silence nearly every look-up.
 const WIDEST_V4: u32 = u32::MAX >> 4;
 const WIDEST_V6: u128 = u128::MAX >> 7;
+/// And in all of them: four times as much. Its list of special networks comes to little more than half of that.
+const MOST_IN_ALL: u32 = 4;
 
 /// Why a download is not taken.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -55,12 +57,14 @@ pub enum Refused {
         promised: usize,
     },
     /// A known-good list that vouches for much of all there is: a mistake, or somebody's way to blind us.
-    #[error("{list}: one entry vouches for {entry}, far more than anybody can know")]
+    #[error(
+        "{list}: it vouches for {what}; /4 (IPv4) and /7 (IPv6) are the widest entries that are taken, and four of them in all"
+    )]
     Wide {
         /// The list.
         list: String,
-        /// `FIRST to LAST`.
-        entry: String,
+        /// `FIRST to LAST` of an entry, or that it is all of them together.
+        what: String,
     },
     /// Far fewer entries than before: a cut download, or a broken source.
     #[error("{list}: the download holds {now} entries after {before}")]
@@ -105,8 +109,8 @@ pub fn accept(list: &ListDefinition, entries: &Entries, before: Option<usize>) -
     if let Some(promised) = entries.promised.filter(|promised| *promised != all) {
         return Err(Refused::Cut { list: name(), now: all, promised });
     }
-    if let Some(entry) = list.known_good.then(|| too_wide(entries)).flatten() {
-        return Err(Refused::Wide { list: name(), entry });
+    if let Some(what) = list.known_good.then(|| too_wide(entries)).flatten() {
+        return Err(Refused::Wide { list: name(), what });
     }
     match before {
         Some(before) if before >= STEADY_ENTRIES && now * MAX_SHRINK < before => {
@@ -116,10 +120,18 @@ pub fn accept(list: &ListDefinition, entries: &Entries, before: Option<usize>) -
     }
 }
 
-/// The first entry that nobody can vouch for.
+/// What nobody can vouch for: the first entry that is too wide, or all of them.
 fn too_wide(entries: &Entries) -> Option<String> {
     let v4 = entries.v4.iter().find(|span| span.last - span.first > WIDEST_V4);
     let v6 = entries.v6.iter().find(|span| span.last - span.first > WIDEST_V6);
-    v4.map(|span| format!("{} to {}", Ipv4Addr::from(span.first), Ipv4Addr::from(span.last)))
-        .or_else(|| v6.map(|span| format!("{} to {}", Ipv6Addr::from(span.first), Ipv6Addr::from(span.last))))
+    let one =
+        v4.map(|span| format!("{} to {}", Ipv4Addr::from(span.first), Ipv4Addr::from(span.last))).or_else(
+            || v6.map(|span| format!("{} to {}", Ipv6Addr::from(span.first), Ipv6Addr::from(span.last))),
+        );
+    // Entries that overlap count twice, which a list of that size does not need.
+    let in_all_v4: u64 = entries.v4.iter().map(|span| u64::from(span.last - span.first)).sum();
+    let in_all_v6 = entries.v6.iter().fold(0_u128, |all, span| all.saturating_add(span.last - span.first));
+    let is_much = in_all_v4 > u64::from(WIDEST_V4) * u64::from(MOST_IN_ALL)
+        || in_all_v6 > WIDEST_V6 * u128::from(MOST_IN_ALL);
+    one.or_else(|| is_much.then(|| "far too many addresses in all".to_owned()))
 }
