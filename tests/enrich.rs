@@ -390,3 +390,20 @@ fn an_address_counts_as_sent_once_there_was_a_connection() {
     assert_eq!((counts["requests"].as_u64(), counts["sent"].as_u64()), (Some(0), Some(0)), "{counts}");
     assert_eq!(counts["errors"]["connection"], 1, "{counts}");
 }
+
+/// The tip that comes with an answer that cannot be read leads to what the provider sent.
+#[test]
+fn a_reply_that_cannot_be_read_is_shown_to_who_looks_closer() {
+    let home = Home::new();
+    let simulator = Simulator::start(&home, "[[providers.abuseipdb.faults]]\nkind = 'html'");
+    let ask = |more: &[&str]| {
+        let output = home.ask(&simulator, &[&["lookup", "203.0.113.7", "-p", "abuseipdb"], more].concat());
+        assert_eq!(output.status.code(), Some(4), "{}", stderr(&output));
+        stderr(&output)
+    };
+    let said = ask(&[]);
+    assert!(said.contains("tip: see what it sends: sift lookup 203.0.113.7 -p abuseipdb -vv"), "{said}");
+    assert!(!said.contains("<!DOCTYPE html>"), "{said}");
+    let said = ask(&["-vv"]);
+    assert!(said.contains("nothing can be made of the reply") && said.contains("<!DOCTYPE html>"), "{said}");
+}

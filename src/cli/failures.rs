@@ -61,7 +61,7 @@ impl Failures {
             } else {
                 format!("{} look-ups", thousands(kind.count))
             };
-            let details = details(provider, *error, keys, proxy);
+            let details = details(provider, *error, kind.example, keys, proxy);
             let text = if *error == ErrorType::Unauthorized {
                 let status = kind.status.map(|status| format!(" ({status})")).unwrap_or_default();
                 format!("{provider} does not accept the API key{status}; {lookups} not answered")
@@ -93,7 +93,13 @@ fn needs_hands(error: ErrorType) -> bool {
     )
 }
 
-fn details(provider: &str, error: ErrorType, keys: &Keyring, proxy: Option<&str>) -> Vec<Detail<'static>> {
+fn details(
+    provider: &str,
+    error: ErrorType,
+    example: IpAddr,
+    keys: &Keyring,
+    proxy: Option<&str>,
+) -> Vec<Detail<'static>> {
     let mut details = Vec::new();
     if matches!(error, ErrorType::Unauthorized | ErrorType::Forbidden)
         && let Some(origin) = keys.origin(provider)
@@ -108,7 +114,7 @@ fn details(provider: &str, error: ErrorType, keys: &Keyring, proxy: Option<&str>
         ErrorType::Forbidden => "see what the key's plan covers".to_owned(),
         ErrorType::Tls => "if a proxy signs by itself, name its authority with ca_file".to_owned(),
         ErrorType::Connection => "'sift doctor' says which providers can be reached".to_owned(),
-        ErrorType::InvalidResponse => format!("see what it sends: sift lookup IP -p {provider} -vv"),
+        ErrorType::InvalidResponse => format!("see what it sends: sift lookup {example} -p {provider} -vv"),
         ErrorType::ResponseTooLarge => "max_body in the configuration is the limit".to_owned(),
         ErrorType::Internal => "please report it".to_owned(),
         _ => return details,

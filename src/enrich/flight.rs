@@ -3,7 +3,7 @@
 use super::limit::headers::{Told, told};
 use super::retry::after::retry_after;
 use super::transport::{Lost, Transport};
-use crate::provider::{Dialect, Filters, Prepared, Reading};
+use crate::provider::{Dialect, ErrorType, Filters, Prepared, Reading};
 use jiff::Timestamp;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -46,6 +46,8 @@ pub(super) enum Brought {
         retry_after: Option<Duration>,
         /// The body as it came; a batch's is nobody's own and is not kept.
         raw: Option<Box<[u8]>>,
+        /// How the body begins, where nothing can be made of it and somebody wants to see such things.
+        odd: Option<Box<[u8]>>,
     },
     /// None.
     Nothing(Lost),
@@ -57,6 +59,14 @@ pub(super) struct Landed {
     pub(super) sent: Instant,
     pub(super) took: Duration,
     pub(super) brought: Brought,
+}
+
+/// Of a body that cannot be read, so much is kept for a person: far more than is shown, so that no key that it echoes
+/// is cut before it is masked.
+const ODD_BYTES: usize = 16 << 10;
+
+fn is_odd(reading: &Reading) -> bool {
+    matches!(reading, Reading::Failure(failure) if failure.error == ErrorType::InvalidResponse)
 }
 
 /// What every exchange of a lane needs.
@@ -94,11 +104,14 @@ pub(super) async fn fly(
             let status = reply.status;
             let keeps = flying.keep_body && matches!(asked, Asked::One(_));
             let raw = keeps.then(|| reply.body.as_slice().into());
+            let shows = tracing::enabled!(tracing::Level::DEBUG);
+            let start = shows.then(|| reply.body.iter().copied().take(ODD_BYTES).collect());
             let readings = match asked {
                 Asked::One(ip) => vec![flying.filters.read_about(flying.lane, Some(ip), reply).await],
                 Asked::Many(ips) => flying.filters.read_bulk(flying.lane, ips, reply).await,
             };
-            Brought::Reply { status, readings, told, retry_after, raw }
+            let odd = start.filter(|_| readings.iter().any(is_odd));
+            Brought::Reply { status, readings, told, retry_after, raw, odd }
         }
     };
     Landed { sent, took, brought }

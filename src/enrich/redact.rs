@@ -25,6 +25,16 @@ pub(super) fn reading(reading: &mut Reading, key: &str) {
     single.into_iter().flatten().for_each(|one| text(one, key));
 }
 
+/// Enough to tell a proxy's page from an API that has changed.
+const SHOWN_CHARS: usize = 400;
+
+/// How a body begins, for a person, without the key.
+pub(super) fn start(body: &[u8], key: &str) -> String {
+    let mut start = String::from_utf8_lossy(body).into_owned();
+    text(&mut start, key);
+    start.chars().take(SHOWN_CHARS).collect()
+}
+
 /// Masks the key in one text.
 fn text(text: &mut String, key: &str) {
     let at = |text: &str| {
@@ -69,6 +79,16 @@ mod tests {
         text(&mut said, "seKret77");
         assert_eq!(said, "redirects to evil-********.example, not to ********");
         assert_eq!(&*body(b"a seKret77 b seKret77".as_slice().into(), "seKret77"), b"a ******** b ********");
+    }
+
+    #[test]
+    fn a_body_is_shown_without_the_key_even_where_it_is_cut() {
+        let echoed = format!("{}sekret77 and more", "x".repeat(SHOWN_CHARS - 10));
+        assert_eq!(
+            start(echoed.as_bytes(), "sekret77"),
+            format!("{}********", "x".repeat(SHOWN_CHARS - 10)) + " a"
+        );
+        assert_eq!(start(b"<html>\xff", "sekret77"), "<html>\u{fffd}");
     }
 
     proptest! {

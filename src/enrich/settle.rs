@@ -51,13 +51,17 @@ impl Lane {
                 };
                 self.failed(batch, failure, None, None, now).await;
             }
-            Brought::Reply { status, mut readings, told, retry_after, raw } => {
+            Brought::Reply { status, mut readings, told, retry_after, raw, odd } => {
                 if let Some(key) = &self.key {
                     for reading in &mut readings {
                         redact::reading(reading, key.expose_secret());
                     }
                 }
                 tracing::debug!(provider = %self.stats.provider, status, took_ms = millis(landed.took), "reply");
+                if let Some(odd) = odd {
+                    let body = redact::start(&odd, self.key.as_ref().map_or("", |key| key.expose_secret()));
+                    tracing::debug!(provider = %self.stats.provider, ?body, "nothing can be made of the reply");
+                }
                 *self.stats.http.entry(status).or_default() += 1;
                 self.stats.latency.record(landed.took);
                 self.heed(&told, now);
