@@ -7,7 +7,7 @@ use std::path::PathBuf;
 /// `sift help`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Topics: exit-codes, records, configuration, providers
+Topics: exit-codes, records, configuration, providers, scenarios
 
 Examples:
   sift help enrich
@@ -52,6 +52,8 @@ pub enum Topic {
     Configuration,
     /// Who is asked, and with which key
     Providers,
+    /// What a simulated provider can be told to do
+    Scenarios,
 }
 
 impl Topic {
@@ -63,9 +65,26 @@ impl Topic {
             Self::Records => RECORDS,
             Self::Configuration => CONFIGURATION,
             Self::Providers => PROVIDERS,
+            Self::Scenarios => SCENARIOS,
         }
     }
 }
+
+const SCENARIOS: &str = concat!(
+    "\
+Scenarios: what simulated providers do, for 'sift simulate --scenario' and 'enrich --simulate --scenario'
+
+'sift simulate --list' names those that are built in. One of your own is a TOML file; all of it may be left out:
+
+",
+    include_str!("../../simulate/scenario/format.toml"),
+    "
+A request meets the key first, then the limits, then the faults, then the answer. Refusals by key or limit cost
+nothing of the quota; faults do. Every provider answers under its own paths, and under /NAME/ before them.
+
+Example:
+  sift simulate --list"
+);
 
 const EXIT_CODES: &str = "\
 Exit status

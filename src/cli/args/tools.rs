@@ -11,7 +11,8 @@ Examples:
   sift simulate --scenario strict --listen 127.0.0.1:8765 & sleep 1
   SIFT_VIRUSTOTAL_BASE_URL=http://127.0.0.1:8765 VT_API_KEY=any sift lookup 203.0.113.7
 
-It prints what arrived when it is stopped; /__ledger shows the same as JSON meanwhile.")]
+It prints what arrived when it is stopped; /__ledger shows the same as JSON meanwhile.
+'sift help scenarios' says what a scenario of your own can hold.")]
 pub struct Simulate {
     /// What the providers do: a name or a file
     #[arg(long, value_name = "NAME|FILE", default_value = "default")]

@@ -96,7 +96,10 @@ fn line(list: &ListDefinition, came: &Came) -> String {
         }
         Came::Unchanged => "unchanged".to_owned(),
         Came::TooSoon(next) => format!("not asked: not again before {next:.0}"),
-        Came::Own => "your own file: 'sift lists add' takes a new one".to_owned(),
+        Came::Own => format!(
+            "your own file: 'sift lists update --from DIR {0}' takes {0}.txt of that folder for it",
+            list.name
+        ),
         Came::Absent => "not in the folder".to_owned(),
         Came::Kept(_) => "not taken".to_owned(),
     };

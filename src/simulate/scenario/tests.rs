@@ -19,6 +19,23 @@ fn every_embedded_scenario_is_sound() {
     assert!(Scenario::default_scenario().client().contains_key("providers"));
 }
 
+/// What the help shows is a scenario, and names every kind of fault.
+#[test]
+fn the_format_as_it_is_shown_can_be_read() {
+    let format = include_str!("format.toml");
+    let shown = Scenario::parse(Path::new("s.toml"), format).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(shown.providers.len(), 3);
+    assert_eq!(shown.settings("abuseipdb").limits.unwrap().len(), 3);
+    assert_eq!(shown.key("misp-two").as_deref(), Some("simulated-key"));
+    let known = fails("[[every.faults]]\nkind = 'nothing'\n").to_string();
+    let kinds: Vec<&str> = known.split('`').skip(3).step_by(2).collect();
+    assert!(kinds.len() > 15, "{known}");
+    let words: Vec<&str> = format.split(|letter: char| !letter.is_alphanumeric() && letter != '-').collect();
+    for kind in kinds {
+        assert!(words.contains(&kind), "{kind}");
+    }
+}
+
 #[test]
 fn unknown_keys_are_named_with_line_and_nearest() {
     for (text, key, line, nearest) in [
@@ -98,19 +115,6 @@ fn a_body_file_lies_beside_the_scenario() {
     assert!(matches!(Scenario::load(&path), Err(ScenarioError::Read { .. })));
     write("answer.json", "{\"ip\":\"{ip}\"}");
     assert_eq!(Scenario::load(&path).unwrap().settings("inhouse").body.unwrap(), "{\"ip\":\"{ip}\"}");
-}
-
-#[test]
-fn the_documented_example_is_sound() {
-    let docs = include_str!("../mod.rs");
-    let example = docs.split("//! ```toml\n").nth(1).and_then(|rest| rest.split("//! ```").next()).unwrap();
-    let text: String =
-        example.lines().flat_map(|line| [line.trim_start_matches("//!").trim_start(), "\n"]).collect();
-    let scenario =
-        Scenario::parse(Path::new("example"), &text).unwrap_or_else(|error| panic!("{error}\n{text}"));
-    assert_eq!(scenario.providers.len(), 3);
-    assert_eq!(scenario.settings("abuseipdb").limits.unwrap().len(), 3);
-    assert_eq!(scenario.key("misp-two").as_deref(), Some("simulated-key"));
 }
 
 #[test]
