@@ -147,13 +147,23 @@ pub(super) fn not_an_input(inputs: &[Input], output: Option<&Path>) -> Result<()
 }
 
 /// The files, or standard input where it is no terminal.
-pub(super) fn inputs(files: Vec<PathBuf>, command: &str) -> Result<Vec<Input>, CliError> {
+pub(super) fn inputs(files: Vec<PathBuf>, command: &'static str) -> Result<Vec<Input>, CliError> {
     if files.is_empty() && std::io::stdin().is_terminal() {
         let message = "no FILE was given, and standard input is a terminal";
         return Err(CliError::usage(message, format!("name a file, or pipe one in: {command} eve.json")));
     }
+    if let Some(address) = files.iter().find_map(|path| address_as_file(path)) {
+        return Err(CliError::AddressAsFile { address, command });
+    }
     let read = |path: PathBuf| if path.as_os_str() == "-" { Input::Stdin } else { Input::File(path) };
     Ok(if files.is_empty() { vec![Input::Stdin] } else { files.into_iter().map(read).collect() })
+}
+
+/// The address that stands where a file is expected, plain or defanged; none where there is such a file.
+fn address_as_file(path: &Path) -> Option<String> {
+    let text = path.to_str()?;
+    let is_address = text.replace("[.]", ".").parse::<std::net::IpAddr>().is_ok();
+    (is_address && !path.exists()).then(|| text.to_owned())
 }
 
 /// What the reader is told.

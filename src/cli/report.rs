@@ -60,6 +60,14 @@ pub enum CliError {
     /// Providers' definitions.
     #[error(transparent)]
     Definitions(#[from] DefinitionErrors),
+    /// An address where a file is read.
+    #[error("{address} does not exist")]
+    AddressAsFile {
+        /// What was given; there is no such file.
+        address: String,
+        /// The command, as in `sift enrich`.
+        command: &'static str,
+    },
     /// The input.
     #[error(transparent)]
     Extract(#[from] ExtractError),
@@ -133,6 +141,12 @@ impl CliError {
                 error.hint().or_else(|| Some("check its name; \"-\" is standard input".to_owned()))
             }
             Self::Extract(error) => error.hint(),
+            Self::AddressAsFile { address, command: "sift enrich" } => {
+                Some(format!("for an address: sift lookup {address}"))
+            }
+            Self::AddressAsFile { address, command } => {
+                Some(format!("for an address: echo {address} | {command} -"))
+            }
             Self::Key { source, provider } => source
                 .tip()
                 .or_else(|| Some(format!("mend it, or store the key: sift credentials set {provider}"))),

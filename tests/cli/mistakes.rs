@@ -86,6 +86,26 @@ fn a_missing_file() {
 }
 
 #[test]
+fn an_address_in_the_place_of_a_file() {
+    let home = Home::new();
+    insta::assert_snapshot!(said(&home, &home.run(&["enrich", "--simulate", "45.9.3.3"])), @"
+    exit status: 1
+    error: 45.9.3.3 does not exist
+      tip: for an address: sift lookup 45.9.3.3
+    ");
+    for (command, address) in [("extract", "2001:db8::7"), ("enqueue", "203.0.113.7")] {
+        let output = home.run(&[command, address]);
+        assert_eq!(output.status.code(), Some(1));
+        let tip = format!("tip: for an address: echo {address} | sift {command} -");
+        assert!(stderr(&output).contains(&tip), "{}", stderr(&output));
+    }
+    // A file of that name is read.
+    let file = home.put("45.9.3.3", "203.0.113.7\n");
+    let output = home.sift(&["extract", "45.9.3.3"]).current_dir(file.parent().unwrap()).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+}
+
+#[test]
 fn a_binary_file() {
     let home = Home::new();
     insta::assert_snapshot!(said(&home, &home.run(&["enrich", "--simulate", "/bin/sh"])), @"
