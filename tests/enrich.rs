@@ -232,6 +232,7 @@ fn a_closed_pipe_ends_the_run_in_success() {
     let began = Instant::now();
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(stderr(&output).contains(": nobody reads the output"), "{}", stderr(&output));
     assert!(began.elapsed() < Duration::from_secs(3), "at once");
     assert!(simulator.ledger()["total"]["requests"].as_u64().unwrap() < 200);
 }

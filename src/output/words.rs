@@ -44,8 +44,8 @@ impl Summary {
         let _ = match (&self.stopped_by, self.next_step(again)) {
             (None, None) => writeln!(text, "took {took}"),
             (None, Some(step)) => writeln!(text, "took {took}; {step}"),
-            (Some(by), None) => writeln!(text, "stopped by {by} after {took}"),
-            (Some(by), Some(step)) => writeln!(text, "stopped by {by} after {took}; {step}"),
+            (Some(by), None) => writeln!(text, "{}", stopped(by, &took)),
+            (Some(by), Some(step)) => writeln!(text, "{}; {step}", stopped(by, &took)),
         };
         text
     }
@@ -140,6 +140,18 @@ fn provider_line(counts: &ProviderCounts, now: Timestamp) -> String {
     parts.join(", ")
 }
 
+/// What ended the run, from the word for it in the summary.
+fn stopped(by: &str, took: &str) -> String {
+    let why = match by {
+        "max_time" => "--max-time was over",
+        "closed_pipe" => "nobody reads the output",
+        "output" => "the output could not be written",
+        "store" => "the store failed",
+        signal => return format!("stopped by {signal} after {took}"),
+    };
+    format!("stopped after {took}: {why}")
+}
+
 /// One phrase for each type of failure, the most useful to act on first.
 fn failures(errors: &BTreeMap<String, u64>, counts: &ProviderCounts, now: Timestamp) -> Vec<String> {
     let mut known: Vec<(ErrorType, u64)> = errors
@@ -172,7 +184,7 @@ const fn phrase(error: ErrorType) -> &'static str {
         ErrorType::QuotaExhausted => "not asked: the quota is used up",
         ErrorType::BudgetExhausted => "not asked: over the limit set here",
         ErrorType::Timeout => "not answered within the time-out",
-        ErrorType::Deadline => "not answered within the deadline",
+        ErrorType::Deadline => "not answered in time",
         ErrorType::CircuitOpen => "not asked: it failed too often",
         ErrorType::Connection => "without a connection",
         ErrorType::Tls => "not asked: its certificate is not accepted",

@@ -28,6 +28,21 @@ fn a_refused_key_is_the_first_thing_to_put_right() {
 }
 
 #[test]
+fn what_ended_a_run_is_said_in_words() {
+    for (by, words) in [
+        ("SIGTERM", "stopped by SIGTERM after 2 min 22 s"),
+        ("max_time", "stopped after 2 min 22 s: --max-time was over"),
+        ("closed_pipe", "stopped after 2 min 22 s: nobody reads the output"),
+        ("output", "stopped after 2 min 22 s: the output could not be written"),
+        ("store", "stopped after 2 min 22 s: the store failed"),
+    ] {
+        let words = format!("{words}; ask again for the rest after 00:00 UTC");
+        let summary = Summary { stopped_by: Some(by.to_owned()), ..example() };
+        assert_eq!(summary.words(None).lines().last(), Some(words.as_str()));
+    }
+}
+
+#[test]
 fn an_over_full_run_says_how_to_ask_for_more() {
     let mut summary = example();
     summary.providers.clear();
