@@ -75,7 +75,10 @@ fn an_unknown_authority_and_a_wrong_name_are_tls_errors() {
     let (unknown, _) = serve("localhost");
     let (wrong, pem) = serve("elsewhere.example");
     let home = Home::new();
-    for output in [ask(&home, unknown, None), ask(&home, wrong, Some(&pem))] {
+    for (output, why, is_for_ca_file) in [
+        (ask(&home, unknown, None), "is from an issuer that is not trusted", true),
+        (ask(&home, wrong, Some(&pem)), "is for another name", false),
+    ] {
         let records = records(&output.stdout);
         assert_eq!(
             (output.status.code(), count(&records, "error.type", "tls")),
@@ -83,6 +86,9 @@ fn an_unknown_authority_and_a_wrong_name_are_tls_errors() {
             "{records:?} {}",
             stderr(&output)
         );
-        assert!(!stderr(&output).contains("fake-key"));
+        let said = stderr(&output);
+        assert!(said.contains(&format!("its certificate {why}; 1 look-up")), "{said}");
+        assert_eq!(said.contains("ca_file"), is_for_ca_file, "{said}");
+        assert!(!said.contains("fake-key"));
     }
 }

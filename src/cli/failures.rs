@@ -2,6 +2,7 @@
 
 use super::keyring::Keyring;
 use super::voice::{self, Detail};
+use crate::enrich::is_about_issuer;
 use crate::output::record::Entry;
 use crate::output::{Failure, Record, thousands};
 use crate::provider::ErrorType;
@@ -61,7 +62,7 @@ impl Failures {
             } else {
                 format!("{} look-ups", thousands(kind.count))
             };
-            let details = details(provider, *error, kind.example, keys, proxy);
+            let details = details(provider, *error, kind, keys, proxy);
             let text = if *error == ErrorType::Unauthorized {
                 let status = kind.status.map(|status| format!(" ({status})")).unwrap_or_default();
                 format!("{provider} does not accept the API key{status}; {lookups} not answered")
@@ -96,7 +97,7 @@ fn needs_hands(error: ErrorType) -> bool {
 fn details(
     provider: &str,
     error: ErrorType,
-    example: IpAddr,
+    kind: &Kind,
     keys: &Keyring,
     proxy: Option<&str>,
 ) -> Vec<Detail<'static>> {
@@ -112,9 +113,13 @@ fn details(
     let tip = match error {
         ErrorType::Unauthorized => format!("check it with 'sift credentials check {provider}'"),
         ErrorType::Forbidden => "see what the key's plan covers".to_owned(),
-        ErrorType::Tls => "if a proxy signs by itself, name its authority with ca_file".to_owned(),
+        ErrorType::Tls if is_about_issuer(&kind.message) => {
+            "if a proxy signs by itself, name its authority with ca_file".to_owned()
+        }
         ErrorType::Connection => "'sift doctor' says which providers can be reached".to_owned(),
-        ErrorType::InvalidResponse => format!("see what it sends: sift lookup {example} -p {provider} -vv"),
+        ErrorType::InvalidResponse => {
+            format!("see what it sends: sift lookup {} -p {provider} -vv", kind.example)
+        }
         ErrorType::ResponseTooLarge => "max_body in the configuration is the limit".to_owned(),
         ErrorType::Internal => "please report it".to_owned(),
         _ => return details,

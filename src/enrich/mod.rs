@@ -4,7 +4,8 @@
 //!   address or a [`batch`], and [`settle`] what an exchange means, [`ending`]
 //!   what becomes of the rest where it ends early.
 //! - [`limit`], [`retry`], [`breaker`]: the decisions, pure.
-//! - [`transport`]: one request, out and back; the one place from which anything leaves the host.
+//! - [`transport`]: one request, out and back; the one place from which anything leaves the host. [`mistrust`]
+//!   says why TLS failed.
 //! - [`memory`]: what outlives the run: the cache before a look-up, the ledger before it leaves, both after.
 //! - [`assemble`]: outcomes into finished addresses, and the cascade.
 //!
@@ -26,6 +27,7 @@ mod lane;
 mod launch;
 pub mod limit;
 mod memory;
+mod mistrust;
 pub mod outcome;
 mod packed;
 mod questions;
@@ -47,6 +49,7 @@ pub use download::{Downloaded, NotDownloaded, Validators};
 pub use lane::LaneSettings;
 pub use limit::pace::spacing;
 pub use memory::{Keeping, Memory, Tasks};
+pub use mistrust::is_about_issuer;
 pub use packed::{pack, unpack};
 pub use questions::{LaneSet, MOST_LANES};
 pub use reach::Reached;

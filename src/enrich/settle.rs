@@ -265,7 +265,7 @@ impl Lane {
             (self.has_answered, self.failing_since) = (true, None);
         }
         if self.breaker.settle(!trouble, now) {
-            self.breaker_opened(failure.error, now);
+            self.breaker_opened(&failure, now);
         }
         self.heed_reach(&failure);
         if let Some(asked) =
@@ -313,6 +313,8 @@ impl Lane {
         }
         let message = match batch.attempts {
             0 | 1 => failure.message,
+            // The last attempt may have had less time than the others.
+            n if failure.error == ErrorType::Timeout => format!("no answer in {n} attempts"),
             n => format!("{}, {n} times", failure.message),
         };
         let error = ErrorBody { http_status, ..ErrorBody::new(failure.error, message) };
@@ -322,7 +324,7 @@ impl Lane {
     /// The breaker opened: the lane waits for its probe. It is given up where that would come after the run's end, where
     /// the first probe of a provider that never answered failed, and where none has been answered for as long as one
     /// look-up may take: waiting on would be a hang.
-    fn breaker_opened(&mut self, last: ErrorType, now: Instant) {
+    fn breaker_opened(&mut self, last: &Failure, now: Instant) {
         let (failed, of) = self.breaker.tally();
         let open_for = self.settings.breaker.open_for;
         let reopens = now + open_for;
@@ -335,8 +337,8 @@ impl Lane {
         }
         let provider = &self.stats.provider;
         // Where there never was a connection, that is what there is to tell.
-        let error = if !self.has_answered && last == ErrorType::Connection {
-            ErrorBody::new(last, format!("not asked: {provider} cannot be reached"))
+        let error = if !self.has_answered && last.error == ErrorType::Connection {
+            ErrorBody::new(last.error, format!("not asked: {provider} {}", last.message))
         } else {
             let message = format!("not asked: {failed} of the last {of} requests to {provider} failed");
             ErrorBody::new(ErrorType::CircuitOpen, message)

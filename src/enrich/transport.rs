@@ -3,6 +3,7 @@
 //! Every request is cleared here, whoever asks for it; every body is read through the cap; nothing is followed, resent or
 //! remembered. Never holds a permit longer than the exchange: its owner passes it in and it is dropped with the reply read.
 
+use super::mistrust;
 use crate::plan::{Cleared, Guard, Withheld};
 use crate::provider::{Definition, ErrorType, Prepared, Reply};
 use reqwest::{Client, NoProxy, Proxy, Request};
@@ -193,7 +194,7 @@ impl Transport {
         *request.headers_mut() = prepared.headers;
         *request.body_mut() = prepared.body.map(Into::into);
         let sent = self.client.execute(request).await;
-        let mut response = sent.map_err(|error| lost(error, "cannot be reached"))?;
+        let mut response = sent.map_err(|error| lost(error, "gave no HTTP reply"))?;
         let status = response.status().as_u16();
         let headers = std::mem::take(response.headers_mut());
         let mut body = Vec::new();
@@ -263,24 +264,26 @@ fn certificates(path: &Path) -> Result<Vec<reqwest::Certificate>, TransportError
 /// used; what is said comes from the causes below it.
 fn lost(error: reqwest::Error, otherwise: &str) -> Lost {
     let error = error.without_url();
-    let (mut tls, mut broken) = (false, false);
+    let (mut tls, mut broken) = (None, false);
     let mut deepest = None;
     let mut cause = error.source();
     while let Some(below) = cause {
-        tls |= is_tls(below);
+        tls = tls.or_else(|| of_tls(below));
         broken |= below.is::<hyper::Error>();
         deepest = Some(below.to_string());
         cause = below.source();
     }
     let detail = deepest.map(|text| format!(": {text}")).unwrap_or_default();
-    let (kind, retry, message) = if tls {
-        (ErrorType::Tls, false, format!("the TLS connection cannot be trusted{detail}"))
+    let (kind, retry, message) = if let Some(tls) = tls {
+        (ErrorType::Tls, false, mistrust::message(tls))
     } else if error.is_timeout() {
         (ErrorType::Timeout, true, "no connection in time".to_owned())
     } else if error.is_decode() && !broken {
         (ErrorType::InvalidResponse, false, format!("the reply cannot be decompressed{detail}"))
     } else if error.is_builder() {
         (ErrorType::InvalidRequest, false, "the request cannot be built".to_owned())
+    } else if error.is_connect() {
+        (ErrorType::Connection, true, format!("cannot be reached{detail}"))
     } else {
         (ErrorType::Connection, true, format!("{otherwise}{detail}"))
     };
@@ -288,12 +291,9 @@ fn lost(error: reqwest::Error, otherwise: &str) -> Lost {
 }
 
 /// rustls' errors come wrapped in `io::Error`, once or twice, whose `source` passes the wrapped one over.
-fn is_tls(error: &(dyn std::error::Error + 'static)) -> bool {
-    if error.is::<rustls::Error>() {
-        return true;
-    }
-    let wrapped = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
-    wrapped.is_some_and(|inner| is_tls(inner))
+fn of_tls<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a rustls::Error> {
+    let wrapped = || error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+    error.downcast_ref().or_else(|| of_tls(wrapped()?))
 }
 
 /// A duration as people write it: "10 s", "0.25 s".

@@ -118,7 +118,7 @@ fn what_went_wrong_was_really_seen() {
         assert!(text.contains(words), "{words}: {text}");
     }
     let (_, text) = run(&[("SIFT_VIRUSTOTAL_BASE_URL", without_tls())]);
-    assert!(text.contains("the TLS connection cannot be trusted"), "{text}");
+    assert!(text.contains("does not speak TLS"), "{text}");
     let (code, text) = run(&[("SIFT_PANIC", "1".to_owned())]);
     assert!(text.contains("error: a bug in sift") && text.contains("tip: please report it"), "{text}");
     assert_eq!(code, Some(1));

@@ -14,7 +14,8 @@ use super::report::{CliError, chain};
 use super::settings::{Settings, definitions, request};
 use super::stdout::print;
 use crate::config::{Environment, Folders, Loaded, Origin, Request, check, load};
-use crate::enrich::{LaneSpec, Reached, Transport};
+use crate::enrich::outcome::ErrorBody;
+use crate::enrich::{LaneSpec, Reached, Transport, is_about_issuer};
 use crate::output::harmless;
 use crate::plan::Guard;
 use crate::provider::{ErrorType, KeyUse, Table};
@@ -247,7 +248,7 @@ fn providers(report: &mut Report, args: &Doctor, settings: &Settings, keys: &Key
     }
 }
 
-type Answer = (String, Result<Reached, crate::enrich::outcome::ErrorBody>);
+type Answer = (String, Result<Reached, ErrorBody>);
 
 /// All at once, so that one that hangs costs its time-out and no more.
 async fn reach(transport: &Transport, lanes: Vec<LaneSpec>) -> Vec<Answer> {
@@ -276,7 +277,7 @@ fn report_reached(report: &mut Report, reached: Vec<Answer>, now: Timestamp) {
             }
             Err(error) => {
                 let found = format!("{name}: {}", error.message);
-                report.put(Grade::Bad, "reach", &found, Some(reach_tip(error.error)));
+                report.put(Grade::Bad, "reach", &found, Some(reach_tip(&error)));
             }
         }
     }
@@ -292,15 +293,20 @@ fn asked(report: &mut Report, told: &ask_once::Told) {
         Ok(took) => report.good("asked", &format!("{}: answered in {} ms", told.provider, took.as_millis())),
         Err(error) => {
             let found = format!("{}: {}: {}", told.provider, error.error, error.message);
-            report.put(Grade::Bad, "asked", &found, Some(reach_tip(error.error)));
+            report.put(Grade::Bad, "asked", &found, Some(reach_tip(error)));
         }
     }
 }
 
 /// What helps against a failure that a person can do something about.
-pub(super) fn reach_tip(error: ErrorType) -> &'static str {
-    match error {
-        ErrorType::Tls => "is a proxy in between that signs by itself? then name its authority with ca_file",
+fn reach_tip(error: &ErrorBody) -> &'static str {
+    match error.error {
+        ErrorType::Tls if is_about_issuer(&error.message) => {
+            "is a proxy in between that signs by itself? then name its authority with ca_file"
+        }
+        ErrorType::Tls => {
+            "see base_url in 'sift providers show NAME', the clock, and what its certificate says"
+        }
         ErrorType::Connection | ErrorType::Timeout => {
             "check the network, the proxy (HTTPS_PROXY, NO_PROXY) and DNS"
         }
@@ -316,7 +322,6 @@ pub(super) fn reach_tip(error: ErrorType) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::enrich::outcome::ErrorBody;
     use std::time::Duration;
 
     fn reached(name: &str, date: &str) -> Answer {
@@ -345,12 +350,14 @@ mod tests {
 
     #[test]
     fn who_cannot_be_reached_is_told_with_what_helps() {
-        let error = ErrorBody::new(ErrorType::Tls, "the TLS connection cannot be trusted");
+        let untrusted =
+            "the TLS connection cannot be trusted: its certificate is from an issuer that is not trusted";
+        let error = ErrorBody::new(ErrorType::Tls, untrusted);
         let text = report(vec![("a".to_owned(), Err(error))]);
-        assert!(
-            text.starts_with("wrong  reach          a: the TLS connection cannot be trusted\n"),
-            "{text}"
-        );
+        assert!(text.starts_with(&format!("wrong  reach          a: {untrusted}\n")), "{text}");
         assert!(text.contains("ca_file"), "{text}");
+        let error = ErrorBody::new(ErrorType::Tls, "does not speak TLS");
+        let text = report(vec![("a".to_owned(), Err(error))]);
+        assert!(!text.contains("ca_file"), "{text}");
     }
 }

@@ -41,6 +41,17 @@ fn each_fault_has_its_error_and_the_others_their_answers() {
 }
 
 #[test]
+fn a_server_that_takes_the_request_is_not_said_to_be_out_of_reach() {
+    for (kind, words) in
+        [("kind = 'stall'", "no answer in 2 attempts"), ("kind = 'reset'", "gave no HTTP reply: ")]
+    {
+        let came = one_fault(kind);
+        let said: Vec<&str> = came.errors().map(|(error, _)| &*error.message).collect();
+        assert!(matches!(said.as_slice(), [said] if said.starts_with(words)), "{said:?}");
+    }
+}
+
+#[test]
 fn no_key_follows_a_redirect() {
     let came = one_fault("kind = 'redirect'\nlocation = '/__trap'");
     assert_eq!(came.errors().map(|(error, _)| error.error).collect::<Vec<_>>(), [ErrorType::InvalidResponse]);
