@@ -208,7 +208,7 @@ fn rotations_lose_nothing_and_double_nothing() {
     log.copytruncate();
     log.write(&event("203.0.113.4"));
     assert_eq!(following.line(), "203.0.113.4");
-    assert!(following.word("cut back").contains("1 times so far"));
+    assert!(following.word("cut back").contains("once so far"));
     // Cut back and grown beyond where it stood before anybody looked.
     log.writer.set_len(0).unwrap();
     log.write(&(event("203.0.113.5") + &event("203.0.113.6") + &event("203.0.113.4")));

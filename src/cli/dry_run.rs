@@ -8,7 +8,7 @@ use super::report::CliError;
 use super::stdout::{Grid, lines, print};
 use crate::enrich::{Ask, LaneSpec};
 use crate::extract::{Counts, Indicators};
-use crate::output::thousands;
+use crate::output::{counted, thousands};
 use crate::plan::{Guard, Plan};
 use crate::provider::{KeyUse, Window};
 use crate::store::{QuotaRow, Who};
@@ -225,9 +225,9 @@ const fn in_window(window: Window) -> &'static str {
 
 fn table(input: &Input, rows: &[Row]) -> String {
     // Writing to a String cannot fail.
-    let mut text = format!("{} addresses", thousands(input.addresses));
+    let mut text = counted(input.addresses, "address", "addresses");
     if input.events > 0 {
-        let _ = write!(text, " in {} events", thousands(input.events));
+        let _ = write!(text, " in {}", counted(input.events, "event", "events"));
     }
     let _ = write!(text, ": {} to ask about", thousands(input.to_ask));
     if input.over_limit > 0 {
@@ -239,13 +239,11 @@ fn table(input: &Input, rows: &[Row]) -> String {
     if input.known_good > 0 {
         let _ = write!(text, ", {} of them known to be good", thousands(input.known_good));
     }
-    let withheld: Vec<String> = input
-        .withheld
-        .iter()
-        .map(|(reason, n)| format!("{} {}", thousands(*n), reason.replace('-', " ")))
-        .collect();
+    let withheld: Vec<String> =
+        input.withheld.iter().map(|(reason, n)| format!("{} {reason}", thousands(*n))).collect();
     if !withheld.is_empty() {
-        let _ = write!(text, "; {} stay here", withheld.join(", "));
+        let stay = if input.withheld.values().sum::<u64>() == 1 { "stays" } else { "stay" };
+        let _ = write!(text, "; {} {stay} here", withheld.join(", "));
     }
     text.push('\n');
     let mut grid =

@@ -11,7 +11,7 @@ use super::report::CliError;
 use super::settings::Settings;
 use super::voice;
 use crate::extract::{self, Extraction, Indicators, Scope, append_ip};
-use crate::output::{OutputError, counted, record::RECORD_VERSION, write_whole_with};
+use crate::output::{OutputError, counted, record::RECORD_VERSION, thousands, write_whole_with};
 use crate::plan::rank::rank;
 use jiff::Timestamp;
 use std::fmt::Write as _;
@@ -128,13 +128,17 @@ pub(super) fn say(extraction: &Extraction) {
         .indicators
         .by_scope()
         .into_iter()
-        .map(|(scope, count)| format!("{count} {}", scope.as_str()))
+        .map(|(scope, count)| format!("{} {}", thousands(count), scope.as_str()))
         .collect();
     let scopes = if scopes.is_empty() { String::new() } else { format!(" ({})", scopes.join(", ")) };
+    // A plain list has none.
+    let events = match counts.events {
+        0 => String::new(),
+        n => counted(n, "event", "events") + " of ",
+    };
     let mut text = format!(
-        "{}{scopes} in {} of {}",
+        "{}{scopes} in {events}{}",
         counted(extraction.indicators.len() as u64, "address", "addresses"),
-        counted(counts.events, "event", "events"),
         counted(counts.lines, "line", "lines")
     );
     if counts.malformed > 0 {

@@ -7,10 +7,10 @@ use super::recorder::Written;
 use super::voice;
 use crate::enrich::{Ask, LaneSpec, LaneStats, Stop};
 use crate::extract::{Counts, Indicators};
-use crate::output::Summary;
 use crate::output::summary::{
     CacheCounts, InputCounts, LatencySeconds, LocalCounts, ProviderCounts, SUMMARY_VERSION,
 };
+use crate::output::{Summary, thousands};
 use crate::plan::{Guard, Local, Plan};
 use jiff::Timestamp;
 use std::collections::BTreeMap;
@@ -56,13 +56,17 @@ pub(super) fn announce(
             };
             let cached = match from_cache {
                 0 => String::new(),
-                n => format!(", {n} from the cache"),
+                n => format!(", {} from the cache", thousands(n)),
             };
-            format!("{most}{count} to {}{time}{cached}", lane.definition.name)
+            format!("{most}{} to {}{time}{cached}", thousands(count), lane.definition.name)
         })
         .collect();
     let withheld: u64 = plan.withheld.values().sum();
-    let kept = if withheld > 0 { format!("; {withheld} never leave this host") } else { String::new() };
+    let kept = match withheld {
+        0 => String::new(),
+        1 => "; 1 never leaves this host".to_owned(),
+        n => format!("; {} never leave this host", thousands(n)),
+    };
     voice::note(format!("asking, {concurrency} at once: {}{here}{kept}", who.join(", ")));
 }
 
@@ -78,8 +82,11 @@ fn here(plan: &Plan, local: &Local) -> String {
     match (plan.local, plan.known_good) {
         _ if sources.is_empty() => String::new(),
         (0, _) => format!("; beside them {by}"),
-        (n, 0) => format!("; {n} answered here alone, by {by}"),
-        (n, good) => format!("; {n} answered here alone, by {by}: {good} known to be good"),
+        (n, 0) => format!("; {} answered here alone, by {by}", thousands(n)),
+        (n, good) => {
+            let (n, good) = (thousands(n), thousands(good));
+            format!("; {n} answered here alone, by {by}: {good} known to be good")
+        }
     }
 }
 

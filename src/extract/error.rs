@@ -107,17 +107,26 @@ fn argument(input: &Input) -> String {
 fn places(first: &[Place]) -> String {
     let mut text = "the first: ".to_owned();
     for (at, place) in first.iter().enumerate() {
-        let same = at > 0 && first.get(at - 1).is_some_and(|before| before.input == place.input);
+        let is_same = |other: Option<&Place>| other.is_some_and(|other| other.input == place.input);
+        let same = at > 0 && is_same(first.get(at - 1));
         if same {
             text += ", ";
         } else {
             text += if at == 0 { "" } else { "; " };
             text += &place.input.to_string();
-            text += " line ";
+            text += if is_same(first.get(at + 1)) { " lines " } else { " line " };
         }
         text += &place.line.to_string();
     }
     text
+}
+
+/// "the one event of eve.json does not have", "none of the 12 events of eve.json has".
+fn lacking(events: u64, input: &Input) -> String {
+    match events {
+        1 => format!("the one event of {input} does not have"),
+        _ => format!("none of the {events} events of {input} has"),
+    }
 }
 
 /// What a person should hear of, although the run goes on.
@@ -145,13 +154,13 @@ pub enum Warning {
         first: Vec<Place>,
     },
     /// JSON texts that are no objects.
-    #[error("{count} JSON texts are no events (a number, a string, a list)")]
+    #[error("{} (a number, a string, a list)", if *count == 1 { "1 JSON text is no event".to_owned() } else { format!("{count} JSON texts are no events") })]
     NotObject {
         /// How many.
         count: u64,
     },
     /// Events were read, and none has the keys.
-    #[error("none of the {events} events of {input} has src_ip or dest_ip at its top level")]
+    #[error("{} src_ip or dest_ip at its top level", lacking(*events, input))]
     NoKeys {
         /// Which input.
         input: Input,
@@ -160,7 +169,8 @@ pub enum Warning {
     },
     /// A file that is followed was cut back.
     #[error(
-        "a file was cut back while it was followed, {cuts} times so far; what was cut off unread is lost"
+        "a file was cut back while it was followed, {} so far; what was cut off unread is lost",
+        if *cuts == 1 { "once".to_owned() } else { format!("{cuts} times") }
     )]
     CutBack {
         /// How often.
@@ -174,10 +184,44 @@ pub enum Warning {
     },
     /// Networks in a list, which are not looked up.
     #[error(
-        "{count} entries are networks, not addresses; a network is not looked up (use 'exclude' to leave it out)"
+        "{}; a network is not looked up (use 'exclude' to leave it out)",
+        if *count == 1 { "1 entry is a network, not an address".to_owned() } else { format!("{count} entries are networks, not addresses") }
     )]
     Networks {
         /// How many.
         count: u64,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_is_said_in_the_singular() {
+        let input = Input::File("eve.json".into());
+        let place = |line| Place { input: input.clone(), line };
+        assert_eq!(places(&[place(4)]), "the first: eve.json line 4");
+        assert_eq!(places(&[place(4), place(5)]), "the first: eve.json lines 4, 5");
+        let other = Place { input: Input::Stdin, line: 1 };
+        assert_eq!(
+            places(&[place(4), other, place(2), place(3)]),
+            "the first: eve.json line 4; standard input line 1; eve.json lines 2, 3"
+        );
+        for (warning, words) in [
+            (
+                Warning::NoKeys { input: input.clone(), events: 1 },
+                "the one event of eve.json does not have src_ip",
+            ),
+            (Warning::NoKeys { input, events: 2 }, "none of the 2 events of eve.json has src_ip"),
+            (Warning::NotObject { count: 1 }, "1 JSON text is no event ("),
+            (Warning::NotObject { count: 2 }, "2 JSON texts are no events ("),
+            (Warning::Networks { count: 1 }, "1 entry is a network, not an address;"),
+            (Warning::Networks { count: 2 }, "2 entries are networks, not addresses;"),
+            (Warning::CutBack { cuts: 1 }, "a file was cut back while it was followed, once so far;"),
+            (Warning::CutBack { cuts: 2 }, "a file was cut back while it was followed, 2 times so far;"),
+        ] {
+            assert!(warning.to_string().starts_with(words), "{warning}");
+        }
+    }
 }

@@ -126,7 +126,7 @@ fn too_much_that_cannot_be_read_fails_and_says_where() {
     assert_eq!(
         error,
         "10 of 19 lines could not be read (53 %, at most 50 % are allowed); \
-         the first: standard input line 10, 11, 12, 13, 14"
+         the first: standard input lines 10, 11, 12, 13, 14"
     );
     assert!(bad(0, 1).is_err(), "nothing was read at all");
     assert_eq!(run(b"", &Options::default()).unwrap().indicators.len(), 0);

@@ -55,9 +55,11 @@ impl Summary {
         let skipped: u64 = records.skipped.values().sum();
         let total = records.ok + records.error + skipped;
         let mut text = counted(total, "address", "addresses");
+        // The lines that 'lookup' counts are its arguments.
+        let is_lookup = self.command == "lookup";
         if self.input.events > 0 {
             let _ = write!(text, " in {}", counted(self.input.events, "event", "events"));
-        } else if self.input.lines > 0 {
+        } else if self.input.lines > 0 && !is_lookup {
             let _ = write!(text, " in {}", counted(self.input.lines, "line", "lines"));
         }
         let verdicts = &self.verdicts;
@@ -78,11 +80,12 @@ impl Summary {
         if skipped > 0 {
             parts.push(format!("{} left out ({})", thousands(skipped), listed(&reasons).replace('_', " ")));
         }
-        if self.input.malformed > 0 {
-            parts.push(format!("{} could not be read", counted(self.input.malformed, "line", "lines")));
-        }
         if !parts.is_empty() {
             let _ = write!(text, ": {}", parts.join("; "));
+        }
+        // Beside the addresses, not of them.
+        if self.input.malformed > 0 {
+            let _ = write!(text, "; {} could not be read", counted(self.input.malformed, "line", "lines"));
         }
         text
     }

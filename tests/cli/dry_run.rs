@@ -13,7 +13,7 @@ fn it_says_who_would_be_asked_and_asks_nobody() {
     let output = command.output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     insta::assert_snapshot!(stdout(&output), @"
-    51 addresses in 61 events: 39 to ask about; 1 broadcast, 1 link local, 2 multicast, 7 private, 1 unspecified stay here
+    51 addresses in 61 events: 39 to ask about; 1 broadcast, 1 link-local, 2 multicast, 7 private, 1 unspecified stay here
     provider    from cache  to ask   left     at  takes
     abuseipdb            0      39  1,000   10/s  4 s
     virustotal           0      39    500  4/min  9 min 35 s

@@ -146,3 +146,23 @@ fn the_form_of_a_list_is_for_people_only_on_request() {
     assert!(list("table").starts_with("provider "));
     assert!(list("auto").lines().all(|line| serde_json::from_str::<Value>(line).is_ok()));
 }
+
+#[test]
+fn one_is_said_in_the_singular() {
+    let home = Home::new();
+    let file = home.put("list", "9.9.9.9\n10.0.0.1\n");
+    let said = |command: &str, more: &[&str]| {
+        let args = [&[command, file.to_str().unwrap()], more].concat();
+        stderr(&home.sift(&args).env("ABUSEIPDB_API_KEY", "fake").output().unwrap())
+    };
+    let extracted = said("extract", &[]);
+    assert!(extracted.starts_with("2 addresses (1 global, 1 private) in 2 lines"), "{extracted}");
+    let rehearsed = said("enrich", &["--simulate"]);
+    assert!(rehearsed.contains("; 1 never leaves this host\n"), "{rehearsed}");
+    let added = said("enqueue", &["--limit", "1"]);
+    assert!(added.contains("added 1 task; 1 address is not asked about"), "{added}");
+    let again = said("enqueue", &["--limit", "1"]);
+    assert!(again.contains("added no tasks; 1 was in the queue already"), "{again}");
+    let dry = home.run(&["enrich", "-n", "--simulate", file.to_str().unwrap()]);
+    assert!(stdout(&dry).contains("; 1 private stays here\n"), "{}", stdout(&dry));
+}

@@ -19,7 +19,7 @@ fn what_enrich_would_ask_is_added_once() {
     assert_eq!(output.status.code(), Some(3));
     insta::assert_snapshot!(stderr(&output), @"
     added 5 tasks; 30 were in the queue already
-    warning: 5 addresses are beyond the limit of 35 (--limit) and were left out
+    warning: 5 addresses are beyond the limit of 35 (--limit) and left out
     ");
     assert_eq!(desk.status("abuseipdb"), [30, 5, 0, 0]);
     assert_eq!(desk.simulator.ledger()["total"]["requests"], 0);

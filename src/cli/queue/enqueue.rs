@@ -11,7 +11,7 @@ use super::super::stdout::{lines, print};
 use super::super::{store, voice};
 use crate::enrich::LaneSpec;
 use crate::extract::{self, Extraction, Indicators};
-use crate::output::thousands;
+use crate::output::{counted, thousands};
 use crate::plan::rank::weight;
 use crate::plan::{Guard, Plan, plan};
 use crate::store::{Added, Queue, SqliteStore, Task};
@@ -191,22 +191,23 @@ fn say(plan: &Plan, added: Added, limit: Option<usize>, form: ListForm) -> Resul
     if form == ListForm::Ndjson {
         print(&lines(&[&summary])?)?;
     } else {
-        let tasks = if summary.added == 1 { "task" } else { "tasks" };
-        let mut text = format!("added {} {tasks}", thousands(summary.added));
+        let mut text = format!("added {}", counted(summary.added, "task", "tasks"));
         // Writing to a String cannot fail.
         if summary.already > 0 {
-            let _ = write!(text, "; {} were in the queue already", thousands(summary.already));
+            let were = if summary.already == 1 { "was" } else { "were" };
+            let _ = write!(text, "; {} {were} in the queue already", thousands(summary.already));
         }
         let withheld: u64 = summary.withheld.values().sum();
         if withheld + summary.local > 0 {
-            let _ = write!(text, "; {} addresses are not asked about", thousands(withheld + summary.local));
+            let left = counted(withheld + summary.local, "address is", "addresses are");
+            let _ = write!(text, "; {left} not asked about");
         }
         voice::note(text);
     }
     if left_out {
         voice::warn(format!(
-            "{} addresses are beyond the limit of {} (--limit) and were left out",
-            thousands(summary.over_limit),
+            "{} beyond the limit of {} (--limit) and left out",
+            counted(summary.over_limit, "address is", "addresses are"),
             thousands(limit.unwrap_or_default() as u64)
         ));
     }

@@ -28,6 +28,15 @@ fn a_refused_key_is_the_first_thing_to_put_right() {
 }
 
 #[test]
+fn what_lookup_was_given_are_no_lines() {
+    let mut summary = Summary { command: "lookup".to_owned(), ..example() };
+    (summary.input.events, summary.input.lines) = (0, 2);
+    assert!(summary.words(None).starts_with("1,418 addresses: 12 malicious"), "{}", summary.words(None));
+    summary.command = "enrich".to_owned();
+    assert!(summary.words(None).starts_with("1,418 addresses in 2 lines: "), "{}", summary.words(None));
+}
+
+#[test]
 fn what_ended_a_run_is_said_in_words() {
     for (by, words) in [
         ("SIGTERM", "stopped by SIGTERM after 2 min 22 s"),
@@ -68,7 +77,7 @@ fn nothing_found_is_said_too() {
     summary.verdicts = crate::output::summary::VerdictCounts::default();
     summary.input.malformed = 1;
     insta::assert_snapshot!(summary.words(None), @r"
-    no addresses in 48,112 events: 1 line could not be read
+    no addresses in 48,112 events; 1 line could not be read
     took 2 min 22 s
     ");
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::{Book, Page, Seen};
+use crate::output::counted;
 use crate::simulate::scenario::{FaultKind, LimitKind};
 
 /// The ledger at one moment.
@@ -289,22 +290,31 @@ impl LimitReport {
     }
 }
 
+fn requests(n: u64) -> String {
+    counted(n, "request", "requests")
+}
+
 impl fmt::Display for Snapshot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let total = &self.total;
         writeln!(
             f,
-            "{} requests for {} addresses, {:.1}/s, at most {} in flight, {} special addresses",
-            total.requests, total.distinct, total.per_second, total.peak_in_flight, total.special
+            "{} for {}, {:.1}/s, at most {} in flight, {}",
+            requests(total.requests),
+            counted(total.distinct, "address", "addresses"),
+            total.per_second,
+            total.peak_in_flight,
+            counted(total.special, "special address", "special addresses")
         )?;
         for (name, page) in &self.providers {
             write!(f, "  {name}: {page}")?;
         }
         if self.trap.requests > 0 {
-            writeln!(f, "  trap: {} requests, {} with a key", self.trap.requests, self.trap.with_key)?;
+            writeln!(f, "  trap: {}, {} with a key", requests(self.trap.requests), self.trap.with_key)?;
         }
         if total.unrouted + total.malformed > 0 {
-            writeln!(f, "  {} requests to unknown paths, {} not HTTP", total.unrouted, total.malformed)?;
+            let unrouted = requests(total.unrouted);
+            writeln!(f, "  {unrouted} to unknown paths, {} not HTTP", total.malformed)?;
         }
         Ok(())
     }
@@ -312,7 +322,7 @@ impl fmt::Display for Snapshot {
 
 impl fmt::Display for ProviderReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} requests", self.requests)?;
+        f.write_str(&requests(self.requests))?;
         for (status, count) in &self.statuses {
             write!(f, ", {count} × {status}")?;
         }

@@ -116,8 +116,10 @@ fn people_can_read_it() {
     bench.ledger.trapped("localhost:1", true);
     let text = bench.ledger.snapshot().to_string();
     for part in [
-        "1 requests for 1 addresses",
-        "1 × 200",
+        "1 request for 1 address, ",
+        "no special addresses",
+        "1 request, 1 × 200",
+        "trap: 1 request, ",
         "limit 1 in 1.0 s (sliding): 1 at most, 0 over",
         "1 with a key",
     ] {
