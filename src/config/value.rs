@@ -170,8 +170,17 @@ impl Value {
 }
 
 impl Kind {
+    const fn is_list(self) -> bool {
+        matches!(self, Self::Texts | Self::Networks | Self::Rates | Self::Quotas)
+    }
+
     /// Reads a value, or says why it is none: `must be ..., not ...`.
     pub(super) fn read(self, written: &Written) -> Result<Value, String> {
+        // The configuration writes an empty list like this, so a variable may as well.
+        let written = match written {
+            Written::Typed(text) if self.is_list() && text.trim() == "[]" => &Written::List(Vec::new()),
+            other => other,
+        };
         let refuse = |what: String| format!("must be {what}, not {}", written.describe());
         match self {
             Self::Flag => written.bool().map(Value::Flag).ok_or_else(|| refuse("true or false".to_owned())),

@@ -57,6 +57,20 @@ fn a_time_has_bounds_and_may_be_below_a_second() {
     assert!(!read("601s") && !read("0s"));
 }
 
+#[test]
+fn an_empty_list_is_written_in_a_variable_as_in_a_file() {
+    for empty in ["[]", " [] ", ""] {
+        let written = Written::Typed(empty.to_owned());
+        assert!(matches!(Kind::Quotas.read(&written), Ok(Value::Rates(none)) if none.is_empty()), "{empty}");
+        assert!(matches!(Kind::Texts.read(&written), Ok(Value::Texts(none)) if none.is_empty()), "{empty}");
+        let networks = Kind::Networks.read(&written);
+        assert!(matches!(networks, Ok(Value::Networks(none)) if none.is_empty()), "{empty}");
+    }
+    let brackets = Written::Typed("[]".to_owned());
+    assert_eq!(Kind::Rates.read(&brackets).unwrap_err(), "must name at least one rate");
+    assert!(matches!(Kind::Text.read(&brackets), Ok(Value::Text(text)) if text == "[]"));
+}
+
 proptest! {
     #[test]
     fn what_is_shown_is_read_again(millis in 0..10_000_000_000_u64, bytes in any::<u32>()) {
