@@ -62,6 +62,24 @@ fn all_is_well() {
 }
 
 #[test]
+fn a_filter_that_compares_with_the_address_asks_for_it() {
+    let home = Home::new();
+    let check = |name: &str, more: &[&str]| {
+        let reply = format!("fixtures/reply/{name}/found.json");
+        let output = home.run(&[&["providers", "check", name, "--reply", &reply], more].concat());
+        (output.status.code(), stderr(&output))
+    };
+    let (code, said) = check("threatfox", &[]);
+    assert_eq!(code, Some(4));
+    assert!(said.contains("tip: give the one that was asked about: --ip 203.0.113.7"), "{said}");
+    assert_eq!(check("threatfox", &["--ip", "203.0.113.7"]), (Some(0), String::new()));
+    assert_eq!(check("abuseipdb", &[]), (Some(0), String::new()));
+    // No address makes this one an answer.
+    let (code, said) = check("threatfox", &["--status", "500"]);
+    assert_eq!((code, said.as_str()), (Some(4), ""));
+}
+
+#[test]
 fn definitions_are_checked_before_they_are_trusted() {
     let home = Home::new();
     let output = home.run(&["providers", "check"]);

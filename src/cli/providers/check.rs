@@ -7,8 +7,8 @@ use super::super::keyring::Keyring;
 use super::super::report::{CliError, chain, say};
 use super::super::settings::Settings;
 use super::super::stdout::{Grid, print};
-use super::super::{ask_once, on_runtime};
-use crate::provider::{Definition, Filters, Origin, Reading, Reply, Sandbox, Table};
+use super::super::{ask_once, on_runtime, voice};
+use crate::provider::{Definition, ErrorType, Filters, Origin, Reading, Reply, Sandbox, Table};
 use reqwest::header::HeaderMap;
 use std::io::Read as _;
 use std::path::Path;
@@ -91,6 +91,13 @@ fn filters(settings: &Settings, definition: &Arc<Definition>) -> Result<Filters,
         .map_err(CliError::Definitions)
 }
 
+/// Whether the filter passes the reply over because it is told no address to compare with.
+fn needs_address(filters: &Filters, reading: &Reading, reply: &Reply) -> bool {
+    let any = std::net::IpAddr::from([203, 0, 113, 7]);
+    matches!(reading, Reading::Failure(failure) if failure.error == ErrorType::InvalidResponse)
+        && matches!(filters.read_here(0, Some(any), reply), Reading::Answer(_))
+}
+
 /// What the filter makes of a saved reply, as JSON.
 fn read(
     settings: &Settings,
@@ -114,7 +121,13 @@ fn read(
         .and_then(|file| file.take(MOST_BYTES).read_to_end(&mut body))
         .map_err(failed)?;
     let reply = Reply { status: args.status, headers: HeaderMap::new(), body };
-    let (json, exit) = match filters(settings, definition)?.read_here(0, args.ip, &reply) {
+    let filters = filters(settings, definition)?;
+    let reading = filters.read_here(0, args.ip, &reply);
+    if args.ip.is_none() && needs_address(&filters, &reading, &reply) {
+        let tip = "give the one that was asked about: --ip 203.0.113.7".to_owned();
+        voice::warn_with("the filter reads this reply for an address alone", &[("tip", tip)]);
+    }
+    let (json, exit) = match reading {
         Reading::Answer(answer) => (serde_json::to_value(answer), Exit::Ok),
         Reading::Failure(failure) => {
             let error = serde_json::json!({ "type": failure.error.as_str(), "message": failure.message });
