@@ -14,8 +14,9 @@ use super::summary::Began;
 use super::voice;
 use crate::config::Config;
 use crate::enrich::stop;
-use crate::extract::{self, Extraction, InputFormat};
+use crate::extract::{self, Counts, Extraction, InputFormat};
 use crate::input::Input;
+use crate::output::thousands;
 use crate::plan::Local;
 use crate::simulate::{Scenario, Server};
 use jiff::Timestamp;
@@ -108,10 +109,29 @@ where
     let extraction = extraction.map_err(|error| CliError::Bug(error.to_string()))??;
     warn_of(&extraction);
     if extraction.indicators.is_empty() {
-        let tip = "is it the right file? one event of eve.json a line is expected, or one address a line";
-        voice::warn_with(&format!("no address was found in {what}"), &[("tip", tip.to_owned())]);
+        warn_of_nothing(what, &extraction.counts);
     }
     session.run(extraction, lanes, memory, sink, began).await
+}
+
+/// Says that no address was found, and what that is most likely due to.
+fn warn_of_nothing(what: &str, counts: &Counts) {
+    let tip = "is it the right file? one event of eve.json a line is expected, or one address a line";
+    let (all, tip) = match all_left_out(counts) {
+        Some(all) => (format!(": {all}"), "widen --since, --severity, --alerts or --event-type"),
+        None => (String::new(), tip),
+    };
+    voice::warn_with(&format!("no address was found in {what}{all}"), &[("tip", tip.to_owned())]);
+}
+
+/// That the filters left out all that was read, where they did.
+pub(super) fn all_left_out(counts: &Counts) -> Option<String> {
+    match counts.events {
+        _ if counts.filtered < counts.events => None,
+        0 => None,
+        1 => Some("the filters left out its one event".to_owned()),
+        n => Some(format!("the filters left out all {} events", thousands(n))),
+    }
 }
 
 /// The command line to give once more, as it was typed; none where the input is gone.

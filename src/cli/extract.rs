@@ -1,7 +1,7 @@
 //! `sift extract`.
 
 use super::args::{Extract, ExtractSort, Global};
-use super::enrich::{inputs, not_an_input, options};
+use super::enrich::{all_left_out, inputs, not_an_input, options};
 use super::exit::Exit;
 use super::flags::Flags;
 use super::follow;
@@ -141,6 +141,9 @@ pub(super) fn say(extraction: &Extraction) {
         counted(extraction.indicators.len() as u64, "address", "addresses"),
         counted(counts.lines, "line", "lines")
     );
+    if let Some(all) = all_left_out(counts) {
+        let _ = write!(text, "; {all}");
+    }
     if counts.malformed > 0 {
         let places: Vec<String> =
             counts.first_malformed.iter().map(|place| format!("{}:{}", place.input, place.line)).collect();

@@ -131,6 +131,20 @@ fn an_empty_file() {
 }
 
 #[test]
+fn a_filter_that_leaves_nothing() {
+    let home = Home::new();
+    let output = home.run(&["enrich", "--simulate", "--since", "1h", "fixtures/eve.json"]);
+    let text = stderr(&output);
+    let told = "\
+warning: no address was found in fixtures/eve.json: the filters left out all 61 events
+  tip: widen --since, --severity, --alerts or --event-type
+";
+    assert!(text.contains(told), "{text}");
+    let text = stderr(&home.run(&["extract", "--since", "1h", "fixtures/eve.json"]));
+    assert!(text.contains("no addresses in 61 events of 62 lines; the filters left out all 61"), "{text}");
+}
+
+#[test]
 fn an_unreadable_configuration() {
     let home = Home::new();
     // A folder cannot be read by anybody; a mode would not keep root out, who may run this.
