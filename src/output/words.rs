@@ -168,7 +168,7 @@ fn failures(errors: &BTreeMap<String, u64>, counts: &ProviderCounts, now: Timest
 
 fn failure(error: ErrorType, n: u64, counts: &ProviderCounts, now: Timestamp) -> String {
     let waits = matches!(error, ErrorType::QuotaExhausted | ErrorType::RateLimited | ErrorType::CircuitOpen);
-    let mut text = format!("{} {}", thousands(n), phrase(error));
+    let mut text = format!("{} {}", thousands(n), phrase(error, are_all_sent_answered(counts)));
     if let (true, Some(at)) = (waits, counts.retry_at) {
         let _ = write!(text, " until {}", clock(at, now));
     }
@@ -180,11 +180,21 @@ fn failure(error: ErrorType, n: u64, counts: &ProviderCounts, now: Timestamp) ->
     text
 }
 
-/// What is said of so many look-ups that failed.
-const fn phrase(error: ErrorType) -> &'static str {
+/// Whether every address that was sent has its answer: then those that failed were never sent.
+fn are_all_sent_answered(counts: &ProviderCounts) -> bool {
+    let failed: u64 = counts.errors.values().sum();
+    // A stale answer stands in for a failure, and is counted among those.
+    let cached = counts.cache.hit + counts.cache.collapsed;
+    counts.sent <= counts.lookups.saturating_sub(failed + cached)
+}
+
+/// What is said of so many look-ups that failed, and were never sent if `is_unsent`.
+const fn phrase(error: ErrorType, is_unsent: bool) -> &'static str {
     match error {
         ErrorType::RateLimited => "not answered: it asks for fewer requests",
-        ErrorType::QuotaExhausted => "not asked: the quota is used up",
+        ErrorType::QuotaExhausted if is_unsent => "not asked: the quota is used up",
+        // Some of them were, and refused.
+        ErrorType::QuotaExhausted => "not answered: the quota is used up",
         ErrorType::BudgetExhausted => "not asked: over the limit set here",
         ErrorType::Timeout => "not answered within the time-out",
         ErrorType::Deadline => "not answered in time",
@@ -198,7 +208,8 @@ const fn phrase(error: ErrorType) -> &'static str {
         ErrorType::InvalidResponse => "with an answer that cannot be read",
         ErrorType::ResponseTooLarge => "with an answer over the size limit",
         ErrorType::Offline => "not in the cache",
-        ErrorType::Cancelled => "not asked: the run was stopped",
+        ErrorType::Cancelled if is_unsent => "not asked: the run was stopped",
+        ErrorType::Cancelled => "not answered: the run was stopped",
         ErrorType::Internal => "failed by a fault of sift",
     }
 }

@@ -15,6 +15,28 @@ fn the_example_reads_as_sentences() {
 }
 
 #[test]
+fn what_was_sent_and_refused_is_not_said_to_be_unasked() {
+    let line = |sent: u64, error: &str| {
+        let errors = [(error.to_owned(), 23)].into();
+        let host = "127.0.0.1".to_owned();
+        let counts = ProviderCounts { lookups: 30, requests: sent, sent, host, errors, ..Default::default() };
+        provider_line(&counts, example().ended)
+    };
+    let quota = "quota_exhausted";
+    assert_eq!(
+        line(8, quota),
+        "8 requests, 8 addresses sent to 127.0.0.1, 23 not answered: the quota is used up"
+    );
+    assert_eq!(
+        line(7, quota),
+        "7 requests, 7 addresses sent to 127.0.0.1, 23 not asked: the quota is used up"
+    );
+    assert!(line(8, "cancelled").ends_with("23 not answered: the run was stopped"));
+    assert!(line(7, "cancelled").ends_with("23 not asked: the run was stopped"));
+    assert!(line(8, "rate_limited").ends_with("23 not answered: it asks for fewer requests"));
+}
+
+#[test]
 fn a_refused_key_is_the_first_thing_to_put_right() {
     let mut summary = example();
     summary.providers.get_mut("abuseipdb").unwrap().errors.insert("unauthorized".into(), 593);
