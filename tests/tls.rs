@@ -10,15 +10,23 @@ use std::sync::Arc;
 
 /// Serves one fixed AbuseIPDB answer over TLS on loopback, under a certificate for `name`; returns the port and the PEM.
 fn serve(name: &str) -> (u16, String) {
-    let certified = rcgen::generate_simple_self_signed(vec![name.to_owned()]).unwrap();
-    let pem = certified.cert.pem();
-    let key = rustls::pki_types::PrivatePkcs8KeyDer::from(certified.signing_key.serialize_der());
+    serve_as(name, rcgen::IsCa::NoCa)
+}
+
+/// The same with a certificate that may be an authority's.
+fn serve_as(name: &str, is_ca: rcgen::IsCa) -> (u16, String) {
+    let signing_key = rcgen::KeyPair::generate().unwrap();
+    let mut params = rcgen::CertificateParams::new(vec![name.to_owned()]).unwrap();
+    params.is_ca = is_ca;
+    let certificate = params.self_signed(&signing_key).unwrap();
+    let pem = certificate.pem();
+    let key = rustls::pki_types::PrivatePkcs8KeyDer::from(signing_key.serialize_der());
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = rustls::ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .unwrap()
         .with_no_client_auth()
-        .with_single_cert(vec![certified.cert.der().clone()], key.into())
+        .with_single_cert(vec![certificate.der().clone()], key.into())
         .unwrap();
     let config = Arc::new(config);
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -74,10 +82,17 @@ fn an_authority_that_is_named_is_trusted() {
 fn an_unknown_authority_and_a_wrong_name_are_tls_errors() {
     let (unknown, _) = serve("localhost");
     let (wrong, pem) = serve("elsewhere.example");
+    let authority = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    let (own, own_pem) = serve_as("localhost", authority);
     let home = Home::new();
     for (output, why, is_for_ca_file) in [
         (ask(&home, unknown, None), "is from an issuer that is not trusted", true),
         (ask(&home, wrong, Some(&pem)), "is for another name", false),
+        (
+            ask(&home, own, Some(&own_pem)),
+            "is that of an authority, which no server may use as its own",
+            false,
+        ),
     ] {
         let records = records(&output.stdout);
         assert_eq!(
