@@ -297,15 +297,19 @@ fn requests(n: u64) -> String {
 impl fmt::Display for Snapshot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let total = &self.total;
-        writeln!(
-            f,
-            "{} for {}, {:.1}/s, at most {} in flight, {}",
-            requests(total.requests),
-            counted(total.distinct, "address", "addresses"),
-            total.per_second,
-            total.peak_in_flight,
-            counted(total.special, "special address", "special addresses")
-        )?;
+        if total.requests == 0 {
+            writeln!(f, "no requests")?;
+        } else {
+            writeln!(
+                f,
+                "{} for {}, {:.1}/s, at most {} in flight, {}",
+                requests(total.requests),
+                counted(total.distinct, "address", "addresses"),
+                total.per_second,
+                total.peak_in_flight,
+                counted(total.special, "special address", "special addresses")
+            )?;
+        }
         for (name, page) in &self.providers {
             write!(f, "  {name}: {page}")?;
         }

@@ -111,6 +111,7 @@ fn reset_keeps_what_is_in_flight() {
 #[test]
 fn people_can_read_it() {
     let bench = Bench::new(vec![per_second(1)]);
+    assert!(bench.ledger.snapshot().to_string().starts_with("no requests\n"));
     bench.arrive(0, "203.0.113.7");
     bench.end(0, 50, 200, "203.0.113.7", None);
     bench.ledger.trapped("localhost:1", true);
