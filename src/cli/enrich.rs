@@ -1,5 +1,6 @@
 //! `sift enrich` and `sift lookup`.
 
+use super::address;
 use super::args::{Enrich, Form, Global, InputArgs, Lookup, LookupArgs, OutputArgs, Rehearse};
 use super::exit::Exit;
 use super::flags::{Flags, since};
@@ -127,8 +128,7 @@ fn warn_of_nothing(what: &str, counts: &Counts) {
 /// That the filters left out all that was read, where they did.
 pub(super) fn all_left_out(counts: &Counts) -> Option<String> {
     match counts.events {
-        _ if counts.filtered < counts.events => None,
-        0 => None,
+        n if n == 0 || counts.filtered < n => None,
         1 => Some("the filters left out its one event".to_owned()),
         n => Some(format!("the filters left out all {} events", thousands(n))),
     }
@@ -181,9 +181,8 @@ pub(super) fn inputs(files: Vec<PathBuf>, command: &'static str) -> Result<Vec<I
 
 /// The address that stands where a file is expected, plain or defanged; none where there is such a file.
 fn address_as_file(path: &Path) -> Option<String> {
-    let text = path.to_str()?;
-    let is_address = text.replace("[.]", ".").parse::<std::net::IpAddr>().is_ok();
-    (is_address && !path.exists()).then(|| text.to_owned())
+    let text = path.to_str().filter(|_| !path.exists())?;
+    address::one(text).is_ok().then(|| text.to_owned())
 }
 
 /// What the reader is told.

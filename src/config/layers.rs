@@ -114,11 +114,12 @@ impl Layers {
         };
         match kind.read(written) {
             Ok(value) => {
-                let is_default = origin == Origin::Default
-                    || self
-                        .settings
-                        .get(path)
-                        .is_some_and(|old| old.is_default && old.value.is_same_time(&value));
+                let is_default = match origin {
+                    Origin::Default => true,
+                    Origin::File { .. } => (self.settings.get(path))
+                        .is_some_and(|old| old.is_default && old.value.is_same_time(&value)),
+                    _ => false,
+                };
                 self.settings.insert(path.to_owned(), Setting { value, origin, is_default });
             }
             Err(reason) => self.errors.push(ConfigError::value(origin, path, reason)),

@@ -167,6 +167,10 @@ fn a_default_gives_way_to_a_shorter_limit() {
     let flags = vec![flag("max_time", "30s", "--max-time")];
     let config = written.load(&Request { flags: flags.clone(), ..Request::default() }, &[]).unwrap().config;
     assert_eq!((config.timeout.as_secs(), config.deadline.as_secs()), (10, 30));
+    // Not so one that was typed, although it is the same.
+    let typed = vec![flag("max_time", "30s", "--max-time"), flag("deadline", "2m", "--deadline")];
+    let faults = written.faults(&Request { flags: typed, ..Request::default() }, &[]);
+    assert!(faults.contains("is above max_time (\"30s\", --max-time)"), "{faults}");
     let scenario = Some(("trial".to_owned(), toml::from_str("deadline = \"40s\"").unwrap()));
     let config = home.load(&Request { scenario, flags, ..Request::default() }, &[]).unwrap().config;
     assert_eq!(config.deadline.as_secs(), 30);

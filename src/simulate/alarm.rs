@@ -115,7 +115,8 @@ impl Future for Until<'_> {
         let number = self.number.unwrap_or(waiting.numbered + 1);
         waiting.numbered = waiting.numbered.max(number);
         waiting.wakers.insert((self.at, number), context.waker().clone());
-        // A timer that cannot be set ends the server through `ring`'s next turn, not this wait.
+        // The descriptor is a timer's and the time in range, for which no failure is known; one that `ring` meets ends
+        // the server.
         let _ = self.alarm.set(&mut waiting);
         drop(waiting);
         self.number = Some(number);

@@ -25,14 +25,10 @@
 #![doc = include_str!("scenario/format.toml")]
 //! ```
 //!
-//! A request meets the key first, then the limits, then the faults, then the answer. Refusals by key or limit cost
-//! nothing of the quota; faults do.
-//!
 //! # Paths
 //!
-//! Every provider answers under its own paths at the root, and under `/NAME/` before them. `/__ledger` gives the
-//! [`Ledger`]'s snapshot as JSON, `/__reset` empties it and starts all limits afresh, `/__trap` is a place for redirects
-//! to lead to: the ledger says whether a key followed.
+//! Beside the providers' own, `/__ledger` gives the [`Ledger`]'s snapshot as JSON, `/__reset` empties it and starts all
+//! limits afresh, `/__trap` is a place for redirects to lead to: the ledger says whether a key followed.
 
 mod alarm;
 mod body;

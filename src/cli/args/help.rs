@@ -79,9 +79,6 @@ Scenarios: what simulated providers do, for 'sift simulate --scenario' and 'enri
 ",
     include_str!("../../simulate/scenario/format.toml"),
     "
-A request meets the key first, then the limits, then the faults, then the answer. Refusals by key or limit cost
-nothing of the quota; faults do. Every provider answers under its own paths, and under /NAME/ before them.
-
 Example:
   sift simulate --list"
 );

@@ -180,8 +180,8 @@ fn is_allowed(name: &str) -> bool {
     ALLOWED.contains(&name) || INNER.contains(&name)
 }
 
-/// Filters of ours: `address` because 2001:DB8:0::7 is 2001:db8::7, `fromjson` for safety, the others for speed, since jaq writes them in jq (`type` is six comparisons,
-/// `true` is `0 == 0`) and every filter here calls them many times.
+/// Filters of ours: `address` because 2001:DB8:0::7 is 2001:db8::7, `fromjson` for safety, the others for speed, since jaq
+/// writes them in jq (`type` is six comparisons, `true` is `0 == 0`) and every filter here calls them many times.
 const OWN: &[&str] = &[
     "address",
     "false",

@@ -9,11 +9,11 @@ const MAX_BAD_SHARE: usize = 20;
 /// A list of at least this many entries does not shrink below half overnight; in a shorter one every entry counts a lot.
 const STEADY_ENTRIES: usize = 100;
 const MAX_SHRINK: usize = 2;
-/// What a list may vouch for in one entry: as much as 224.0.0.0/4 and fc00::/7, the widest of MISP's warninglists. A wider
-/// one would silence nearly every look-up.
+/// What a list may vouch for in one entry: as much as 224.0.0.0/4 (RFC 5771) and fc00::/7 (RFC 4193), the widest networks
+/// with a purpose of their own. A wider one would silence a large part of all look-ups.
 const WIDEST_V4: u32 = u32::MAX >> 4;
 const WIDEST_V6: u128 = u128::MAX >> 7;
-/// And in all of them: four times as much. Its list of special networks comes to little more than half of that.
+/// And in all of them: four times as much. IANA's special-purpose networks of IPv4 together are little more than half of it.
 const MOST_IN_ALL: u32 = 4;
 
 /// Why a download is not taken.
